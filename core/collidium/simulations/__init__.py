@@ -2,11 +2,10 @@
 
 from collidium.order import PRESETS, Order
 from collidium.simulations import reports
-from collidium.simulations.follower import following
+from collidium.simulations.follower import followers, following, other_settings, processes, serving
 from collidium.simulations.models import State, Step
 from collidium.simulations.orders import estimate, limits
 from collidium.simulations.placing import DeliveryOptions, place
-from collidium.simulations.presence import followers, other_settings, processes, serving
 from collidium.simulations.requests import (
     cancel,
     cancel_as_operator,

@@ -1,5 +1,7 @@
 """The follower: loops that claim requests that are due and do the next step of each.
 
+Its processes, and those that only serve, each record themselves in the database and renew the record.
+
 Any number of processes run it at once: each works only on requests that it has leased. All state is in the
 database, so a process may be killed at any moment.
 """
@@ -8,11 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import Enum
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
@@ -21,22 +25,37 @@ from tortoise.expressions import Q
 from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
+from collidium import __version__, records
 from collidium.database import transactional
 from collidium.database.leased_loop import LeasedLoop
 from collidium.runtime.failpoints import reached
+from collidium.secrets import SHARED, differing_settings
 from collidium.simulations import steps
-from collidium.simulations.models import SimulationRequest, Step
-from collidium.simulations.presence import Presence
+from collidium.simulations.models import Follower, SimulationRequest, Step
 from collidium.simulations.transitions import CHANGED
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
+
 
 logger = logging.getLogger(__name__)
 
 #: No due time and no lease lies further ahead than this. One that does was written before the clock was set
 #: back, and is ignored.
 HORIZON: Final = timedelta(hours=2)
+
+#: Maximum number of requests in one claim: reading their rows blocks the event loop.
+CLAIM: Final = 500
+#: Seconds between two queries when there is no notification.
+IDLE_SECONDS: Final = 0.5
+#: How often a lease is renewed before it would expire.
+RENEWALS: Final = 3
+#: Seconds between two writes of a process's record.
+WRITE_SECONDS: Final = 5.0
+#: How long the record of a killed process is kept.
+KEPT: Final = timedelta(days=1)
+#: A process whose record is older than this no longer counts as running.
+CURRENT: Final = timedelta(minutes=2)
 
 
 class Lane(Enum):
@@ -52,12 +71,6 @@ class Lane(Enum):
 
 #: Maximum number of requests that a lane of one process works on at once.
 WIDTH: Final = {Lane.POLL: 2000, Lane.HAND_OVER: 16, Lane.DELIVER: 4}
-#: Maximum number of requests in one claim: reading their rows blocks the event loop.
-CLAIM: Final = 500
-#: Seconds between two queries when there is no notification.
-IDLE_SECONDS: Final = 0.5
-#: How often a lease is renewed before it would expire.
-RENEWALS: Final = 3
 
 
 @asynccontextmanager
@@ -205,3 +218,87 @@ def _due(lane: Lane) -> QuerySet[SimulationRequest]:
     due = Q(due_at__lte=moment) | Q(due_at__gt=moment + HORIZON)
     free = Q(leased_until__isnull=True) | Q(leased_until__lte=moment) | Q(leased_until__gt=moment + HORIZON)
     return SimulationRequest.filter(lane.value, due, free)
+
+
+@asynccontextmanager
+async def serving(platform: Platform) -> AsyncIterator[None]:
+    """Record that this process serves while the context lasts, without following requests."""
+    presence = Presence(platform.secrets.fingerprint(platform.settings))
+    keeping = asyncio.create_task(presence.keep())
+    try:
+        yield
+    finally:
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+        await presence.leave()
+
+
+async def followers() -> list[records.Follower]:
+    """Return the processes that follow requests or were killed within the last day, latest first."""
+    recent = Follower.filter(follows=True, looked_at__gt=now() - KEPT)
+    rows = await recent.order_by("-looked_at", "process")
+    return [records.Follower.of(row) for row in rows]
+
+
+async def processes() -> list[Follower]:
+    """Return the processes that serve or follow requests now."""
+    return await Follower.filter(looked_at__gt=now() - CURRENT).order_by("process")
+
+
+async def other_settings(own: str) -> dict[str, list[str]]:
+    """Return the processes whose settings differ from the fingerprint ``own``, by the name of the setting.
+
+    Another release may fingerprint settings differently, except for the secret key.
+    """
+    found: dict[str, list[str]] = {}
+    for process in await processes():
+        for name in differing_settings(own, process.key):
+            if process.release == __version__ or name == SHARED[0]:
+                found.setdefault(name, []).append(process.process)
+    return found
+
+
+class Presence:
+    """The record of this process.
+
+    ``loops`` is the number of loops in which it follows requests; 0 if it only serves.
+    """
+
+    def __init__(self, key: str, loops: int = 0) -> None:
+        self._key = key
+        self._loops = loops
+        self._process = f"{socket.gethostname()[:100]}:{os.getpid()}"
+        self._looks: dict[str, datetime] = {}
+        self._complete = asyncio.Event()
+
+    def looked(self, loop: str) -> None:
+        """Note that a loop has just looked for work, whether or not there was any."""
+        self._looks[loop] = now()
+        if len(self._looks) == self._loops:
+            self._complete.set()
+
+    async def keep(self) -> None:
+        """Renew the record until cancelled; start once every loop has looked for work."""
+        if self._loops:
+            await self._complete.wait()
+        while True:
+            try:
+                await self._write(min(self._looks.values(), default=now()))
+            except Exception as error:
+                # Most likely the database is unreachable: then indeed nothing is followed.
+                logger.warning("following: the presence of this process is not recorded: %s", error)
+            await asyncio.sleep(WRITE_SECONDS)
+
+    async def leave(self) -> None:
+        """Remove the record."""
+        try:
+            await Follower.filter(process=self._process).delete()
+        except Exception as error:  # the record expires by itself
+            logger.warning("following: the end of this process is not recorded: %s", error)
+
+    async def _write(self, moment: datetime) -> None:
+        if not await Follower.filter(process=self._process).update(looked_at=moment):
+            await Follower.filter(looked_at__lt=now() - KEPT).delete()
+            values = {"release": __version__, "key": self._key, "follows": self._loops > 0}
+            row = Follower(process=self._process, looked_at=moment, **values)
+            await Follower.bulk_create([row], ignore_conflicts=True)

@@ -1,4 +1,4 @@
-"""Geometry of plots in a box: axes with ticks, lines, and points with error bars.
+"""Geometry of plots in a box: scales of axes with their ticks, lines, and points with error bars.
 
 ``templates/webapps/charts.html`` draws it and escapes all text. For any finite input, all shapes are within
 the box.
@@ -8,10 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from math import ceil, floor, inf, log10
 from typing import Final
 
-from collidium_plugins.webapps.scales import Scale, Tick
+from collidium.client.quantities import power_of_ten
 
+#: Values beyond these are drawn at the edge.
+_LARGEST: Final = 1e300
+_SMALLEST: Final = 1e-290
+#: Relative difference below which values are equal.
+_RESOLUTION: Final = 1e-9
+#: Minimum number of decades for a logarithmic scale.
+_DECADES: Final = 1.5
+#: Approximate number of intervals of numbers; maximum numbers for times and days, and for months.
+_INTERVALS, _TIMES, _LONG_TIMES = 5, 5, 4
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+#: Seconds between ticks, and their format.
+_STEPS: Final = (
+    *((minutes * _MINUTE, "%H:%M") for minutes in (1, 5, 15, 30)),
+    *((hours * _HOUR, "%H:%M") for hours in (1, 3, 6, 12)),
+    *((days * _DAY, "%-d %b") for days in (1, 2, 5, 10, 20)),
+)
+_MONTHS: Final = (1, 3, 6, 12, 24, 60, 120, 600, 1200, 6000, 12000, 60000)
 #: Size of the view box of a plot; a unit is about a pixel.
 WIDTH: Final = 360.0
 HEIGHT: Final = 250.0
@@ -19,6 +39,140 @@ HEIGHT: Final = 250.0
 _RIGHT, _TOP, _BOTTOM = 30.0, 34.0, 46.0
 #: Width of a character of a label, and gap between labels and axis.
 _CHARACTER, _GAP = 7.6, 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A labelled position on an axis."""
+
+    at: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """An axis from ``low`` to ``high``, which are exponents of ten if it is logarithmic."""
+
+    low: float
+    high: float
+    ticks: tuple[Tick, ...]
+    logarithmic: bool = False
+
+    def fraction(self, value: float) -> float:
+        """The position of a value on the axis, clipped to 0 to 1."""
+        if self.logarithmic:
+            value = log10(value) if value > 0 else -inf
+        return min(max((_within(value) - self.low) / (self.high - self.low), 0.0), 1.0)
+
+
+def scale_of_values(values: Sequence[float]) -> Scale:
+    """A scale for finite numbers: logarithmic if they are positive and span :data:`_DECADES`."""
+    positive = bool(values) and min(values) > 0
+    if positive and log10(max(values)) - log10(min(values)) >= _DECADES:
+        return logarithmic_scale(values)
+    return linear_scale(values)
+
+
+def linear_scale(values: Sequence[float]) -> Scale:
+    """A linear scale between round numbers."""
+    low, high = _ends(values)
+    step = _round_up((high - low) / _INTERVALS)
+    first, last = floor(low / step), ceil(high / step)
+    ticks = tuple(Tick(number * step, _label(number * step, step)) for number in range(first, last + 1))
+    return Scale(first * step, last * step, ticks)
+
+
+def logarithmic_scale(values: Sequence[float]) -> Scale:
+    """A logarithmic scale between powers of ten."""
+    first = floor(log10(max(min(values), _SMALLEST)))
+    last = max(ceil(log10(_within(max(values)))), first + 1)
+    stride = ceil((last - first) / _INTERVALS)
+    powers = range(first, last + 1, stride)
+    return Scale(first, last, tuple(Tick(10.0**power, _power(power)) for power in powers), logarithmic=True)
+
+
+def scale_of_times(times: Sequence[datetime]) -> Scale:
+    """A scale for times as seconds since 1970, with ticks in UTC."""
+    begin, end = min(times), max(times)
+    if end - begin < timedelta(minutes=1):
+        begin, end = begin - timedelta(minutes=30), end + timedelta(minutes=30)
+    low, high = begin.timestamp(), end.timestamp()
+    margin = (high - low) / 40
+    low, high = low - margin, high + margin
+    return Scale(low, high, tuple(_time_ticks(low, high)))
+
+
+# -- numbers --------------------------------------------------------------------------------------------
+
+
+def _within(value: float) -> float:
+    return min(max(value, -_LARGEST), _LARGEST)
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    """The range of the values, widened if it is empty; below 0 only if a value is."""
+    if not values:
+        return 0.0, 1.0
+    low, high = _within(min(values)), _within(max(values))
+    largest = max(abs(low), abs(high))
+    if high - low > max(largest * _RESOLUTION, _SMALLEST):
+        return low, high
+    margin = largest / 20 if largest > _SMALLEST * 1e10 else 0.5
+    return (max(low - margin, 0.0) if low >= 0 else low - margin), high + margin
+
+
+def _round_up(step: float) -> float:
+    """The next of 1, 2, 5 and 10 times a power of ten."""
+    power = 10.0 ** floor(log10(step))
+    return next(factor * power for factor in (1, 2, 5, 10, 20) if factor * power >= step * (1 - _RESOLUTION))
+
+
+def _label(value: float, step: float) -> str:
+    """Format a number with the digits that the step requires."""
+    decimals = max(0, -floor(log10(step) + _RESOLUTION))
+    if value == 0:
+        return "0"
+    if abs(value) < 1e6 and decimals <= 9:
+        return f"{value:,.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+    power = floor(log10(abs(value)))
+    digits = max(0, power - floor(log10(step) + _RESOLUTION))
+    mantissa = f"{value / 10.0**power:.{min(digits, 9)}f}".replace("-", "\N{MINUS SIGN}")
+    return f"{mantissa}\N{MULTIPLICATION SIGN}{_power(power, always=True)}"
+
+
+def _power(power: int, *, always: bool = False) -> str:
+    """Format a power of ten; as a plain number from 0.001 to 10,000 unless ``always``."""
+    if not always and -3 <= power <= 4:
+        return f"{10.0**power:,.{max(0, -power)}f}"
+    return power_of_ten(power)
+
+
+# -- times ----------------------------------------------------------------------------------------------
+
+
+def _time_ticks(low: float, high: float) -> list[Tick]:
+    for step, form in _STEPS:
+        if (high - low) / step <= _TIMES:
+            numbers = range(ceil(low / step), floor(high / step) + 1)
+            return [Tick(number * step, _moment(number * step).strftime(form)) for number in numbers]
+    span = (high - low) / (30 * _DAY)
+    step = next((months for months in _MONTHS if span / months <= _LONG_TIMES), _MONTHS[-1])
+    form = "%b %Y" if step < 12 else "%Y"
+    ticks = []
+    begin = _moment(low)
+    month = ceil((begin.year * 12 + begin.month - 1) / step) * step
+    while (
+        month // 12 <= 9999
+        and (at := datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)).timestamp() <= high
+    ):
+        if at.timestamp() >= low:
+            ticks.append(Tick(at.timestamp(), at.strftime(form)))
+        month += step
+    return ticks
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ import jinja2
 import pytest
 from hypothesis import given
 
-from collidium_plugins.webapps import charts, scales
-from collidium_plugins.webapps.charts import Datum, Plot
-from collidium_plugins.webapps.scales import Scale
+from collidium_plugins.webapps import charts
+from collidium_plugins.webapps.charts import Datum, Plot, Scale
 
 EXTREMES = [0.0, -0.0, 5e-324, -5e-324, 1e-300, 1.7e308, -1.7e308, 1.0, 1.0 + 2e-16, 1e-9]
 finite = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(EXTREMES)
@@ -57,7 +56,7 @@ def labels(scale: Scale) -> list[str]:
     ],
 )
 def test_numbers_on_an_axis_are_round(values: list[float], wanted: list[str]) -> None:
-    assert labels(scales.of_values(values)) == wanted
+    assert labels(charts.scale_of_values(values)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -69,14 +68,14 @@ def test_numbers_on_an_axis_are_round(values: list[float], wanted: list[str]) ->
     ],
 )
 def test_values_over_decades_have_a_logarithmic_axis(values: list[float], wanted: list[str]) -> None:
-    scale = scales.of_values(values)
+    scale = charts.scale_of_values(values)
     assert scale.logarithmic
     assert labels(scale) == wanted
 
 
 @pytest.mark.parametrize("values", [[-1, 1000], [0, 1000], [10, 20], [1000, 3000]])
 def test_other_values_have_a_linear_axis(values: list[float]) -> None:
-    assert not scales.of_values(values).logarithmic
+    assert not charts.scale_of_values(values).logarithmic
 
 
 @pytest.mark.parametrize(
@@ -92,7 +91,7 @@ def test_other_values_have_a_linear_axis(values: list[float]) -> None:
 )
 def test_times_on_an_axis_are_round(span: timedelta, wanted: list[str]) -> None:
     begin = datetime(2026, 11, 20, 12, tzinfo=UTC)
-    found = labels(scales.of_times([begin, begin + span]))
+    found = labels(charts.scale_of_times([begin, begin + span]))
     assert set(wanted) <= set(found)
     assert len(found) <= 6
 
@@ -103,8 +102,8 @@ def test_plots_of_any_finite_numbers_are_within_the_box(
 ) -> None:
     plot = charts.plot(
         points,
-        x=("x", scales.of_values([point.x for point in points])),
-        y=("y", scales.of_values([point.y for point in points])),
+        x=("x", charts.scale_of_values([point.x for point in points])),
+        y=("y", charts.scale_of_values([point.y for point in points])),
         corners=charts.staircase(points, less_x_is_better=less_x_is_better),
     )
     require_within(plot)
@@ -114,10 +113,12 @@ def test_plots_of_any_finite_numbers_are_within_the_box(
 
 @given(st.lists(moments, min_size=1, max_size=5), st.lists(finite, min_size=1, max_size=5))
 def test_plots_of_any_times_are_within_the_box(times: list[datetime], values: list[float]) -> None:
-    x = scales.of_times(times)
+    x = charts.scale_of_times(times)
     points = [Datum(time.timestamp(), value) for time, value in zip(sorted(times), values, strict=False)]
     corners = charts.step_line(points, times[-1].timestamp())
-    require_within(charts.plot(points, x=("time", x), y=("y", scales.of_values(values)), corners=corners))
+    require_within(
+        charts.plot(points, x=("time", x), y=("y", charts.scale_of_values(values)), corners=corners)
+    )
     assert len(x.ticks) <= 6
 
 

@@ -5,9 +5,11 @@ A method describes the request and how its response is read; it does no I/O. The
 
 from __future__ import annotations
 
+from collidium.client.calls.admin_submissions import AdminSubmissionCalls
 from collidium.client.calls.benchmarks import BenchmarkCalls, Links
 from collidium.client.calls.challenges import ChallengeCalls
 from collidium.client.calls.datasets import DatasetCalls, EventData
+from collidium.client.calls.evaluations import EvaluationCalls
 from collidium.client.calls.operators import OperatorCalls
 from collidium.client.calls.simulations import AccountCalls, NotificationChanges, SimulationCalls
 from collidium.client.calls.teams import TeamCalls
@@ -16,7 +18,15 @@ __all__ = ["Calls", "EventData", "Links", "NotificationChanges"]
 
 
 class Calls(
-    AccountCalls, SimulationCalls, BenchmarkCalls, DatasetCalls, TeamCalls, OperatorCalls, ChallengeCalls
+    AccountCalls,
+    SimulationCalls,
+    BenchmarkCalls,
+    EvaluationCalls,
+    DatasetCalls,
+    TeamCalls,
+    OperatorCalls,
+    AdminSubmissionCalls,
+    ChallengeCalls,
 ):
     """All calls of a client.
 

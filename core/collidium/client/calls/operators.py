@@ -1,4 +1,4 @@
-"""Operators' calls about accounts, requests, submissions and reports, and calls that monitor a server."""
+"""Operators' calls about accounts, requests and reports, and calls that monitor a server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from collidium.records import (
     Banned,
     ChannelUsage,
     DayUsage,
-    Evaluation,
     Failures,
     Frozen,
     Granted,
@@ -31,7 +30,6 @@ from collidium.records import (
     Readiness,
     Refunds,
     SimulationRequest,
-    Submission,
     TaskStatus,
     Transaction,
     Usage,
@@ -39,7 +37,7 @@ from collidium.records import (
 
 
 class OperatorCalls:
-    """Operators' calls about accounts, requests, submissions and reports, and calls that monitor a server."""
+    """Operators' calls about accounts, requests and reports, and calls that monitor a server."""
 
     @endpoint
     def admin_grant(
@@ -379,90 +377,6 @@ class OperatorCalls:
         return Call("POST", where, single(SimulationRequest), Credential.ADMIN, headers=headers)
 
     @endpoint
-    def admin_evaluations(
-        self,
-        *,
-        state: str | None = None,
-        user: str | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Call[Page[Evaluation]]:
-        """List the models of all accounts that the server runs or ran, newest first.
-
-        Parameters
-        ----------
-        state, user : str, optional
-            Only evaluations in this state, of this account.
-        limit, cursor : optional
-            Page size, and ``next_cursor`` of the previous page.
-
-        Returns
-        -------
-        Page of Evaluation
-
-        Raises
-        ------
-        NotFound
-            If there is no such account.
-        """
-        query = not_none(state=state, user=user, limit=limit, cursor=cursor)
-        return Call("GET", "/admin/evaluations", listed(Evaluation), Credential.ADMIN, query=query)
-
-    @endpoint
-    def admin_cancel_evaluation(
-        self, evaluation_id: str, *, idempotency_key: str | None = None
-    ) -> Call[Evaluation]:
-        """Cancel the evaluation of a model of any account.
-
-        Parameters
-        ----------
-        evaluation_id : str
-        idempotency_key : str, optional
-
-        Returns
-        -------
-        Evaluation
-
-        Raises
-        ------
-        NotFound
-            If there is no such evaluation.
-        Conflict
-            If it has ended.
-        """
-        where = f"/admin/evaluations/{segment(evaluation_id)}/cancel"
-        return Call(
-            "POST", where, single(Evaluation), Credential.ADMIN, headers=idempotency_header(idempotency_key)
-        )
-
-    @endpoint
-    def admin_rerun_evaluation(
-        self, evaluation_id: str, *, idempotency_key: str | None = None
-    ) -> Call[Evaluation]:
-        """Repeat an evaluation that failed or was cancelled.
-
-        Parameters
-        ----------
-        evaluation_id : str
-        idempotency_key : str, optional
-
-        Returns
-        -------
-        Evaluation
-
-        Raises
-        ------
-        NotFound
-            If there is no such evaluation.
-        Conflict
-            If it neither failed nor was cancelled, its model is deleted, or its challenge has final results.
-        """
-        where = f"/admin/evaluations/{segment(evaluation_id)}/rerun"
-        return Call(
-            "POST", where, single(Evaluation), Credential.ADMIN, headers=idempotency_header(idempotency_key)
-        )
-
-    @endpoint
     def admin_refunds(
         self,
         begin: datetime,
@@ -507,64 +421,6 @@ class OperatorCalls:
     def admin_tasks(self) -> Call[Page[TaskStatus]]:
         """List the tasks that are installed or listed, with the reason if one accepts no submissions."""
         return Call("GET", "/admin/tasks", listed(TaskStatus), Credential.ADMIN)
-
-    @endpoint
-    def admin_submissions(
-        self,
-        *,
-        task: str | None = None,
-        user: str | None = None,
-        unverified: bool = False,
-        limit: int | None = None,
-        cursor: str | None = None,
-    ) -> Call[Page[Submission]]:
-        """List the submissions of all accounts, newest first.
-
-        Parameters
-        ----------
-        task, user : str, optional
-            Only submissions to this task or challenge, of this account.
-        unverified : bool
-            Only self-reported submissions that are not verified.
-        limit, cursor : optional
-            Page size, and ``next_cursor`` of the previous page.
-
-        Returns
-        -------
-        Page of Submission
-
-        Raises
-        ------
-        NotFound
-            If there is no such task or account.
-        """
-        query = not_none(task=task, user=user, unverified=unverified or None, limit=limit, cursor=cursor)
-        return Call("GET", "/admin/submissions", listed(Submission), Credential.ADMIN, query=query)
-
-    @endpoint
-    def admin_verify(self, submission_id: str, *, idempotency_key: str | None = None) -> Call[Submission]:
-        """Verify the self-reported scores of a submission, which then earn credits.
-
-        Parameters
-        ----------
-        submission_id : str
-        idempotency_key : str, optional
-
-        Returns
-        -------
-        Submission
-
-        Raises
-        ------
-        NotFound
-            If there is no such submission.
-        Conflict
-            If its task has no self-reported scores that can be verified, or its account is banned.
-        """
-        where = f"/admin/submissions/{segment(submission_id)}/verify"
-        return Call(
-            "POST", where, single(Submission), Credential.ADMIN, headers=idempotency_header(idempotency_key)
-        )
 
     @endpoint
     def admin_usage(self, *, limit: int | None = None) -> Call[Usage]:

@@ -13,9 +13,8 @@ from msgspec import structs
 
 from collidium.client import BestStep, BinnedScore, Metric, Place, Submission, TaskCard
 from collidium.client.quantities import written
-from collidium_plugins.webapps import charts, scales
-from collidium_plugins.webapps.charts import Datum, Plot
-from collidium_plugins.webapps.scales import Scale
+from collidium_plugins.webapps import charts
+from collidium_plugins.webapps.charts import Datum, Plot, Scale
 
 #: Measurements of models that the server ran.
 _COSTS: Final = (
@@ -71,7 +70,7 @@ def history(metric: Metric, steps: Sequence[BestStep], now: datetime) -> Drawing
 
 
 def _history_plot(metric: Metric, steps: Sequence[BestStep], data: Sequence[Datum], now: datetime) -> Plot:
-    x = scales.of_times([steps[0].submitted_at, max(now, steps[-1].submitted_at)])
+    x = charts.scale_of_times([steps[0].submitted_at, max(now, steps[-1].submitted_at)])
     return charts.plot(
         data,
         x=(_time_name(steps[0].submitted_at, now), x),
@@ -167,7 +166,7 @@ def _curve(curves: Sequence[tuple[str, BinnedScore]]) -> Drawing:
         text=f"In {len(curve.values)} bins: {written(min(curve.values))} to {written(max(curve.values))}.",
         plot=charts.plot(
             data,
-            x=(curve.quantity, scales.linear(curve.edges)),
+            x=(curve.quantity, charts.linear_scale(curve.edges)),
             y=(curve.title, _of_fractions(data)),
         ),
         headings=("Submission of", curve.quantity, curve.title),
@@ -179,10 +178,10 @@ def _of_fractions(data: Sequence[Datum]) -> Scale:
     """A logarithmic scale if all values are positive and span decades, as background efficiencies do."""
     ends = [(datum.y, datum.y + side * (datum.y_error or 0)) for datum in data for side in (-1, 1)]
     if min(value for value, _ in ends) > 0:
-        scale = scales.of_values([max(end, value / 3) for value, end in ends])
+        scale = charts.scale_of_values([max(end, value / 3) for value, end in ends])
         if scale.logarithmic:
             return scale
-    return scales.linear([end for _, end in ends])
+    return charts.linear_scale([end for _, end in ends])
 
 
 def _in_bins(curve: BinnedScore, kind: str) -> list[Datum]:
@@ -218,7 +217,7 @@ def _scale(values: Iterable[tuple[float, float | None]]) -> Scale:
     pairs = list(values)
     plain = [value for value, _ in pairs]
     wide = [value + side * (error or 0.0) for value, error in pairs for side in (-1, 1)]
-    return scales.of_values(plain if plain and min(plain) > 0 >= min(wide) else wide)
+    return charts.scale_of_values(plain if plain and min(plain) > 0 >= min(wide) else wide)
 
 
 def _kind(metric: Metric, step: BestStep) -> str:
