@@ -16,7 +16,7 @@ from collidium import accounts, operations
 from collidium.accounts import AccountView, sso
 from collidium.api import browsers
 from collidium.api.context import caller_address, platform
-from collidium.benchmarks.submissions import submitting
+from collidium.benchmarks.submissions import reading, submitting
 from collidium.contracts.identity import Identity
 from collidium.errors import Forbidden, Unauthenticated
 from collidium.operations import Scope
@@ -74,7 +74,7 @@ async def memberships() -> frozenset[str]:
     return frozenset(name for name in identity.memberships if not (identity.on_hub and name.startswith("@")))
 
 
-async def check_claim(model_repo: str) -> submitting.Claim | None:
+async def check_claim(model_repo: str) -> reading.Claim | None:
     """Check the caller's claim to a model repository with its token; None if the hub is unavailable."""
     await caller()
     return await submitting.check_claim(platform().identities, g.identity, g.token, model_repo)

@@ -24,10 +24,10 @@ from collidium.api.answers import (
     Page,
     answer,
     answer_list,
-    answer_page,
     answer_stream,
     answer_with_file,
     id_cursor,
+    page_of,
 )
 from collidium.api.authentication import caller, hub_token, signed_in, token_is_read_only
 from collidium.api.context import platform
@@ -252,8 +252,9 @@ async def listed(query: RequestsQuery, account_id: int | None, channel: str | No
         states=[query.state] if query.state else (),
         channel=channel,
     )
-    serials = {request.request_id: serial for serial, request in found}
-    return answer_page([request for _, request in found], query, lambda last: serials[last.request_id])
+    page = found[: query.limit]
+    cursor = page[-1][0] if len(found) > query.limit else None
+    return page_of([request for _, request in page], query, cursor).response()
 
 
 def cancelling(request: SimulationRequest) -> Response:

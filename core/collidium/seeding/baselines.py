@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from collidium import accounts
 from collidium.benchmarks.submissions import admissions, evaluations, reading, receiving, submitting
-from collidium.benchmarks.submissions.submitting import Claim
+from collidium.benchmarks.submissions.reading import Claim
 from collidium.client import write_predictions
 from collidium.contracts.task import EventRange, Reconstruction, Task
 from collidium.datasets import Dataset, cards, download

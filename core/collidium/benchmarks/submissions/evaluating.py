@@ -29,7 +29,7 @@ from msgspec import convert, structs
 
 from collidium import accounts
 from collidium.benchmarks import model_inputs, truth_versions
-from collidium.benchmarks.models import Submission
+from collidium.benchmarks.models import Evaluation, Submission
 from collidium.benchmarks.submissions import (
     admissions,
     evaluations,
@@ -39,7 +39,7 @@ from collidium.benchmarks.submissions import (
     submitting,
 )
 from collidium.benchmarks.submissions.admissions import Admission
-from collidium.benchmarks.submissions.evaluations import Evaluation, LeaseLost
+from collidium.benchmarks.submissions.evaluations import LeaseLost
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.contracts.task import EventRange
 from collidium.database.leased_loop import LeasedLoop, renewing

@@ -17,8 +17,7 @@ from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
 from collidium import accounts, operations, records
-from collidium.benchmarks.models import Arrival, Challenge
-from collidium.benchmarks.models import Evaluation as Evaluation
+from collidium.benchmarks.models import Arrival, Challenge, Evaluation
 from collidium.database import on_commit, transactional
 from collidium.errors import Conflict, NotFound
 from collidium.inference.manifest import summary

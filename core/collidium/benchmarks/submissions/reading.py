@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from math import hypot
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from msgspec import convert, structs
 from tortoise.expressions import Q
@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
 
     from collidium.accounts import AccountView
-    from collidium.benchmarks.submissions.submitting import Claim
     from collidium.benchmarks.truth_versions import TruthRecord
     from collidium.contracts.task import Card
     from collidium.platform import Platform
     from collidium.scoring.uncertainty import Replicates
+
+#: ``verified``: the submitter, or an organisation of theirs, owns the repository. ``unverified``: another
+#: account does, or the hub was unavailable. ``missing``: the submitter's token sees no such repository.
+Claim = Literal["verified", "unverified", "missing"]
 
 SUBMISSION_ID: Final = re.compile(r"[0-9a-f]{32}")
 #: Why a submission has no rank, by its standing.

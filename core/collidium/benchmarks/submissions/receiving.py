@@ -10,9 +10,8 @@ from tortoise.timezone import now
 
 from collidium import accounts
 from collidium.benchmarks import model_inputs
-from collidium.benchmarks.models import Arrival, Challenge
+from collidium.benchmarks.models import Arrival, Challenge, Evaluation
 from collidium.benchmarks.submissions import admissions, evaluations, model_files
-from collidium.benchmarks.submissions.evaluations import Evaluation
 from collidium.benchmarks.submissions.submitting import validated_links
 from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput, Unavailable

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from tortoise.exceptions import IntegrityError
 from tortoise.expressions import Q
@@ -23,7 +23,7 @@ from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import evaluations, scorings
 from collidium.benchmarks.submissions.admissions import Admission, received, require_submission_left, team_of
-from collidium.benchmarks.submissions.reading import view, why_unranked
+from collidium.benchmarks.submissions.reading import Claim, view, why_unranked
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput, TooManyRequests, Unavailable
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: ``verified``: the submitter, or an organisation of theirs, owns the repository. ``unverified``: another
-#: account does, or the hub was unavailable. ``missing``: the submitter's token sees no such repository.
-Claim = Literal["verified", "unverified", "missing"]
 CheckClaim = Callable[[str], Awaitable[Claim | None]]
 
 #: Maximum length of the normalised URL of code or paper.

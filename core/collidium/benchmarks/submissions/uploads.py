@@ -20,7 +20,7 @@ from tortoise.timezone import now
 
 from collidium import accounts
 from collidium.benchmarks.models import Arrival
-from collidium.benchmarks.models import Upload as Upload
+from collidium.benchmarks.models import Upload as Upload  # which the API names
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.database import transactional
 from collidium.errors import InvalidInput, NotFound, TooLarge, TooManyRequests, Unavailable, Unreachable
