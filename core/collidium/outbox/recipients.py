@@ -70,7 +70,10 @@ async def change(
         raise InvalidInput(f"email: {problem['detail']}", errors=[problem])
     await Recipient.bulk_create([Recipient(account_id=account_id)], ignore_conflicts=True)
     row = await Recipient.select_for_update().get(account_id=account_id)
-    row.off = sorted(kind for kind in TYPES if not kinds.get(kind, kind not in row.off))
+    off = set(row.off)  # also kinds that only a newer release knows
+    for kind, is_on in kinds.items():
+        (off.discard if is_on else off.add)(kind)
+    row.off = sorted(off)
     if not keep_email and (email != row.address or row.confirmed_at is None):
         row.address, row.confirmed_at, row.rejections = email, None, 0
         await deliveries.give_up_all(account_id, "the e-mail address was changed", mail=True)

@@ -85,6 +85,14 @@ def token_in(link: str) -> str:
     return parse_qs(urlsplit(link).query)["token"][0]
 
 
+async def test_a_kind_that_a_newer_release_switched_off_stays_off(post: Post) -> None:
+    await change(kinds={"scored": False, "job": False})
+    row = await Recipient.get(account_id=1)
+    await Recipient.filter(account_id=1).update(off=[*row.off, "of-a-newer-release"])
+    await change(kinds={"scored": True, "closed": False})
+    assert (await Recipient.get(account_id=1)).off == ["closed", "job", "of-a-newer-release"]
+
+
 async def test_nothing_but_the_link_is_sent_to_an_unconfirmed_address(post: Post, mail: MailServer) -> None:
     assert (await change(email=ANNA)).confirmed_at is None
     await announce(post, "scored")
