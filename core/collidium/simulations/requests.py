@@ -77,13 +77,15 @@ async def list_requests(
     channel: str | None = None,
 ) -> list[tuple[int, records.SimulationRequest]]:
     """Return up to ``limit`` requests with their serial numbers below ``before``, newest first."""
-    filters = {
-        "id__lt": before,
-        "account_id": account_id,
-        "state__in": list(states) or None,
-        "channel": channel,
-    }
-    query = SimulationRequest.filter(**{name: value for name, value in filters.items() if value is not None})
+    query = SimulationRequest.all()
+    if before is not None:
+        query = query.filter(id__lt=before)
+    if account_id is not None:
+        query = query.filter(account_id=account_id)
+    if states:
+        query = query.filter(state__in=list(states))
+    if channel is not None:
+        query = query.filter(channel=channel)
     # The description of a million events' files takes a megabyte.
     listed = SimulationRequest._meta.db_fields - {"output"}  # noqa: SLF001 -- Tortoise has no other way
     return [(row.id, view(row)) for row in await query.order_by("-id").limit(limit).only(*listed)]
