@@ -380,6 +380,19 @@ def test_a_failed_replacement_is_started_again(pair: ServerProcess, gate: Path) 
     assert not pids(pair, 2) & {first, second}
 
 
+def test_a_replaced_worker_does_not_warn_of_the_hub_again(serve: StartServe) -> None:
+    server = serve(PLATFORM_WORKERS="2", PLATFORM_HUB_URL="http://127.0.0.1:9")
+    warning = "the hub at http://127.0.0.1:9 does not respond"
+    eventually(lambda: warning in server.log())
+    first = pids(server, 2)
+    for worker in first:
+        os.kill(worker, signal.SIGKILL)
+    eventually(lambda: server.log().count("is replaced") == 2)
+    assert not pids(server, 2) & first
+    assert server.stop() == 0
+    assert server.log().count(warning) == 1
+
+
 def test_nothing_outlives_a_supervisor_that_is_killed(pair: ServerProcess, gate: Path) -> None:
     pids(pair, 2)
     with ThreadPoolExecutor() as pool:
