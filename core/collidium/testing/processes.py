@@ -47,17 +47,18 @@ def wait_until(
 ) -> None:
     """Wait until ``condition()`` is true.
 
-    Raises RuntimeError with ``describe()`` if ``process`` ends before, and TimeoutError after ``seconds``.
+    Raises RuntimeError with the end of ``describe()`` if ``process`` ends before, and TimeoutError after
+    ``seconds``.
     """
     deadline = monotonic() + seconds
     while not condition():
         if monotonic() > deadline:
-            raise TimeoutError(f"not ready after {seconds:.0f} s: {describe()}")
+            raise TimeoutError(f"not ready after {seconds:.0f} s: {describe()[-4000:]}")
         try:
             code = process.wait(timeout=0.02)
         except subprocess.TimeoutExpired:
             continue
-        raise RuntimeError(f"ended with exit code {code} before it was ready: {describe()}")
+        raise RuntimeError(f"ended with exit code {code} before it was ready: {describe()[-4000:]}")
 
 
 def members(group: int) -> list[int]:

@@ -147,9 +147,9 @@ class ServerProcess:
         return done.stdout.strip().splitlines()[-1]
 
     def log(self) -> str:
-        """The end of the server's output, for messages."""
+        """What the server has printed since its last start, then what all its starts have logged."""
         files = [file for file in (self._output, self._errors) if file.exists()]
-        return "\n".join(file.read_text(errors="replace")[-4000:] for file in files)
+        return "\n".join(file.read_text(errors="replace") for file in files)
 
     @property
     def _output(self) -> Path:

@@ -147,11 +147,6 @@ def operating(server: ServerProcess, token: str | None = None) -> httpx.Client:
     return calling(server, **{"X-Admin-Token": server.admin_token if token is None else token})
 
 
-def log_of(server: ServerProcess) -> str:
-    """All that the server has logged; ``server.log()`` is only its end."""
-    return (server.directory / "server.log").read_text()
-
-
 _serial = count()
 
 

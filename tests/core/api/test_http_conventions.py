@@ -16,7 +16,7 @@ from collidium.api.app import create_app
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import SUBMIT, calling, files_below, log_of, ok, parquet, signed_in
+from .conftest import SUBMIT, calling, files_below, ok, parquet, signed_in
 
 METRICS_TOKEN = "scrape"
 #: A server of its own: calls are counted.
@@ -103,7 +103,7 @@ def test_log_lines_carry_the_request_id_and_no_secret(start_server: StartServer)
     token = server.add_user("alice")
     with calling(server, Authorization=f"Bearer {token}") as alice:
         request_id = alice.get("/v1/me?secret=in-query").headers["X-Request-ID"]
-    log = log_of(server)
+    log = server.log()
     lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
     (line,) = [line for line in lines if line["request_id"] == request_id and "/v1/me" in line["message"]]
     assert " 200 " in line["message"]
@@ -144,7 +144,7 @@ def test_files_of_the_data_directory_are_private(
 
 def test_a_path_cannot_forge_a_log_line(platform: ServerProcess, anonymous: httpx.Client) -> None:
     anonymous.get(f"/x%0A2026-01-01%20INFO%20forged{'y' * 5000}")
-    log = log_of(platform)
+    log = platform.log()
     (line,) = [line for line in log.splitlines() if "forged" in line]
     assert r"GET /x\x0a2026-01-01 INFO forged" in line
     assert len(line) < 700

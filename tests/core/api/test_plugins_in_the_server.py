@@ -15,7 +15,7 @@ from tests.waiting import eventually
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import SUBMIT, log_of, parquet, signed_in
+from .conftest import SUBMIT, parquet, signed_in
 
 #: Hooks that a server calls when it starts.
 CALLED_HOOKS = [
@@ -205,7 +205,7 @@ def test_a_blueprint_is_mounted_and_faults_stop_no_server(start_server: StartSer
     failed = get(server, "/readyz").json()["plugins_failed"]
     assert len(failed) == len(BAD)
     assert sum("front page alone" in line for line in failed) == 1
-    log = log_of(server)
+    log = server.log()
     for name in BAD:
         assert any(f"plugin {name!r} of third-party" in line for line in failed)
         assert f"plugin {name}" in log
@@ -239,7 +239,7 @@ def test_failures_around_serving_stop_no_other_plugin(start_server: StartServer,
         message = f"plugin '{name}' of third-party: the start of blueprint '/{name}': "
         assert any(line.startswith(message) for line in failed)
     assert server.stop() == 0
-    log = log_of(server)
+    log = server.log()
     for name in ("stopping", "endless", "after"):
         assert f"plugin {name} failed in the end of blueprint '/{name}'" in log
     assert "ended well" in (server.directory / "server.out").read_text()
@@ -260,8 +260,8 @@ def test_a_failing_identity_provider_gives_503_and_no_token(start_server: StartS
     for token, kind in kinds.items():
         answer = me(token)
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "10")
-        assert kind in log_of(server)
-    assert "secret" not in log_of(server)
+        assert kind in server.log()
+    assert "secret" not in server.log()
 
 
 def test_an_observer_gets_public_events_and_delays_no_answer(
@@ -284,4 +284,4 @@ def test_an_observer_gets_public_events_and_delays_no_answer(
         another = parquet(oracle.slice(1))
         assert alice.post(SUBMIT, content=another).status_code == 200
         assert server.stop() == 0
-    assert "still observes something" in log_of(server)
+    assert "still observes something" in server.log()

@@ -14,7 +14,7 @@ from tests.waiting import eventually
 from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess
 
-from .conftest import credits_of, log_of, ok, operating, pages_of, signed_in
+from .conftest import credits_of, ok, operating, pages_of, signed_in
 
 ENDED = {"completed", "failed", "cancelled"}
 JSON = {"Content-Type": "application/json"}
@@ -104,7 +104,7 @@ def test_an_order_is_charged_followed_and_completed(quick: ServerProcess, alice:
     charge = alice.get("/v1/me/transactions").json()[0]
     assert (charge["delta"], charge["reason"]) == (-price, "simulation_charge")
     token = alice.headers["Authorization"].removeprefix("Bearer ")
-    assert token not in answer.text + str(done) + log_of(quick)
+    assert token not in answer.text + str(done) + quick.log()
 
 
 def test_an_unsupported_order_is_never_charged(alice: httpx.Client) -> None:

@@ -424,8 +424,7 @@ class Orders:
 
 def failures(server: ServerProcess) -> str:
     """What the server wrote down of answers with status 500, with tracebacks."""
-    log = (server.directory / "server.log").read_text()
-    entries = re.split(r"(?m)^(?=\d{4}-)", log)
+    entries = re.split(r"(?m)^(?=\d{4}-)", server.log())
     return "\n".join(entry for entry in entries if "unexpected error" in entry)
 
 

@@ -320,7 +320,7 @@ def test_secrets_are_not_stored_or_logged(
     visitor.get("/web/callback", params={"code": code, "state": "x"})
     files = list(web.data_dir.glob("collidium.sqlite3*"))
     kept = b"".join(path.read_bytes() for path in files)
-    log = (web.directory / "server.log").read_bytes()
+    log = web.log().encode()
     for secret in (pending, code, key, login):
         assert secret not in page
         assert secret.encode() not in kept + log
