@@ -208,7 +208,7 @@ def test_a_file_resubmitted_to_a_new_scorer_is_listed_once(
         assert (kept["scores"], kept["scorer_version"]) == (first["scores"], "1")
 
 
-def test_submissions_that_cannot_be_rescored_leave_the_leaderboard(
+def test_submissions_that_cannot_be_rescored_lose_their_place(
     timed: ServerProcess, sign_in: SignIn, oracle: pa.Table
 ) -> None:
     alice = sign_in("alice")

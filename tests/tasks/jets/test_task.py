@@ -198,7 +198,7 @@ def test_jet_ids_of_any_width(kind: pa.DataType) -> None:
     assert TASK.metrics(TASK.score(made)) == metrics(GIVEN)
 
 
-def test_jets_of_events_that_differ_by_two_to_the_16_are_different() -> None:
+def test_jets_of_events_that_differ_by_65536_are_different() -> None:
     ids = {"event_id": pa.array([4464, 4464 + 2**16], pa.uint32()), "jet_id": pa.array([0, 0], pa.uint16())}
     jets = pa.table(ids)
     assert places_of(jets, jets.take([1, 0])).tolist() == [1, 0]
