@@ -122,7 +122,7 @@ class Metric:
     #: Whether the submitter measures it, such as a time: it is marked, and earns nothing until an operator
     #: verifies the submission.
     self_reported: bool = False
-    #: When :meth:`Task.metrics` may omit it, as text: ``"the efficiency is below 0.5"``. Other metrics are
+    #: When :meth:`.Task.metrics` may omit it, as text: ``"the efficiency is below 0.5"``. Other metrics are
     #: required. A submission without the primary metric is not on the leaderboard.
     missing_when: str = ""
     #: About how many scored events it takes to be defined for a good submission; 0: few.
@@ -165,7 +165,7 @@ class Card:
     #: Two competing metrics: the leaderboard marks the submissions on their Pareto front.
     pareto: tuple[str, str] | None = None
     #: Whether only submissions are ranked and rewarded whose self-reported metrics the platform has measured,
-    #: because it ran their models (:meth:`Task.model_interface`).
+    #: because it ran their models (:meth:`.Task.model_interface`).
     ranks_measured: bool = False
 
     def __post_init__(self) -> None:

@@ -143,8 +143,8 @@ def opened(
     details
         Whether errors have a text in addition to their code; must be False for hidden events.
     core
-        A core that the caller holds (:func:`timing_core`), to which the process is bound; default: a core
-        that is not used for timing.
+        A core that the caller holds (:func:`~.cores.timing_core`), to which the process is bound; default: a
+        core that is not used for timing.
 
     Raises
     ------

@@ -36,7 +36,7 @@ class RunOptions:
     pipeline: str = AUTO
     #: ``docker``, ``podman``, ``none``, or ``auto``.
     runtime: str = AUTO
-    #: None for :func:`stages.default_processes`.
+    #: None for :func:`~.stages.default_processes`.
     processes: int | None = None
     time_limit_seconds: float | None = None
     #: Whether to put the tables directly into the directory, without a card.

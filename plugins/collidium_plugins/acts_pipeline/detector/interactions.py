@@ -3,7 +3,7 @@
 FATRAS first propagates a particle without these processes. Then the trajectory is cut where the particle
 interacts, decays or converts, and its products are simulated in turn. Material is on cylinders and discs,
 that of modules averaged over their layer; the free path in interaction or radiation lengths is exponential.
-Products of hadrons are in :mod:`hadrons`.
+Products of hadrons are in :mod:`.hadrons`.
 """
 
 from __future__ import annotations

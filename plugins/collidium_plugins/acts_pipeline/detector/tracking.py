@@ -29,7 +29,7 @@ _CHI2: Final = (15.0, 25.0)
 
 
 def track_finding(detector: Detector, measurements: str, tracks: str) -> list[Any]:
-    """Return the algorithms that find tracks in measurements of :func:`digitisation.digitisation`."""
+    """Return the algorithms that find tracks in measurements of :func:`~.digitisation.digitisation`."""
     return [
         *_seeding(detector, SEEDING + measurements),
         _filter(detector, measurements),

@@ -82,7 +82,7 @@ class Pythia:
         Parameters
         ----------
         seed : tuple of int
-            Of :func:`seeds.for_pythia`.
+            Of :func:`~.seeds.for_pythia`.
         keeps : callable
             Whether to keep a final particle of the event record.
         event : int
