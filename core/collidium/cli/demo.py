@@ -126,12 +126,13 @@ def _print_outcome(outcome: Outcome) -> None:
 def _stay(outcome: Outcome, directory: Path) -> None:
     from collidium.demo.loop import open_other_tasks
 
-    note(f"Collidium is at {outcome.url} until you press Ctrl-C. In another shell, for example:")
-    note(f"  export PLATFORM_BACKEND={outcome.url} HF_TOKEN=$(cat {outcome.tokens['alice']})")
-    note(f"  export HF_ENDPOINT={outcome.hub_url}")
-    note("  collidium me")
-    note("  collidium requests")
+    # Before the first note, which says that Ctrl-C ends this.
     with suppress(KeyboardInterrupt):
+        note(f"Collidium is at {outcome.url} until you press Ctrl-C. In another shell, for example:")
+        note(f"  export PLATFORM_BACKEND={outcome.url} HF_TOKEN=$(cat {outcome.tokens['alice']})")
+        note(f"  export HF_ENDPOINT={outcome.hub_url}")
+        note("  collidium me")
+        note("  collidium requests")
         _report("Opening the other tasks on small sets of events, and submitting their baselines")
         open_other_tasks(directory, outcome.url)
         _report("All six leaderboards are live")
