@@ -271,7 +271,9 @@ class _Worker:
                 # No pipes: asyncio would wait until they are closed, in addition to the end of the process.
                 process = await asyncio.create_subprocess_exec(
                     # -P: modules next to the script must not be importable as top-level ones.
-                    *(sys.executable, "-P", str(_SCRIPT)),
+                    sys.executable,
+                    "-P",
+                    str(_SCRIPT),
                     stdin=theirs.fileno(),
                     stdout=theirs.fileno(),
                     env=_environment(),

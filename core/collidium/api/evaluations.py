@@ -47,7 +47,9 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
             detail = "the form has no part named 'manifest'"
             raise InvalidInput(detail, errors=[{"field": "manifest", "detail": detail}])
         row, deduplicated = await receiving.receive(
-            *(platform(), admission, Predictions(file.path, file.sha256, file.size_bytes)),
+            platform(),
+            admission,
+            Predictions(file.path, file.sha256, file.size_bytes),
             file.fields["manifest"],
             check_claim=check_claim,
             model_repo=query_args.model_repo or file.fields.get("model_repo") or None,

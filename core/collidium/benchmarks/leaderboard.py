@@ -105,7 +105,7 @@ class Cursor:
             rank, ranked, rank_score, submitted_at, submission_id = json.loads(raw)
             moment = datetime.fromisoformat(submitted_at)
             cursor = cls(
-                *(int(rank), int(ranked), float(rank_score), moment.astimezone(UTC), str(submission_id))
+                int(rank), int(ranked), float(rank_score), moment.astimezone(UTC), str(submission_id)
             )
             if moment.tzinfo is not None and cursor._is_sound():
                 return cursor

@@ -114,7 +114,8 @@ async def import_truth(
     cache = settings.data_dir / "cache" / "hub"
     data = await asyncio.to_thread(
         find_data,
-        *(task.card, place),
+        task.card,
+        place,
         located(inputs, settings, token) if inputs else None,
         located(train, settings, token) if train else None,
         config=config,
@@ -122,7 +123,8 @@ async def import_truth(
         cache=cache,
     )
     truth = await build_from(
-        *(task, place),
+        task,
+        place,
         config=config,
         directory=platform.truth_cache.directory,
         executor=platform.executor,
@@ -135,7 +137,7 @@ async def import_truth(
     try:
         await platform.truth_cache.store(truth)
         read = await model_inputs.store(
-            *(platform, task, place), config=config, events=truth.events, cache=cache
+            platform, task, place, config=config, events=truth.events, cache=cache
         )
     except StorageUnavailable as error:
         raise Unavailable(f"the storage cannot keep truth: {error}") from error

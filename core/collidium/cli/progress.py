@@ -140,8 +140,11 @@ class _File:
         from collidium.contracts.runner import JobProgress
 
         job = JobProgress(
-            *(progress.number, progress.of, progress.stage.title),
-            *(progress.fraction, progress.remaining_seconds),
+            stage=progress.number,
+            stages=progress.of,
+            title=progress.stage.title,
+            fraction=progress.fraction,
+            seconds_left=progress.remaining_seconds,
         )
         with suppress(OSError):  # the job continues without showing progress
             new = self._path.with_suffix(".new")

@@ -106,7 +106,8 @@ def score(
     try:
         with progress_bars(_BARS) as progress:
             scored = score_here(
-                *(task, file),
+                task,
+                file,
                 truth_from=place,
                 config=config,
                 events=events,

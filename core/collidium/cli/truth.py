@@ -101,7 +101,9 @@ def import_(
         token = find_hub(platform.settings.hub).token
         with progress_bar("Preparing truth (events)") as progress:
             return await import_truth(
-                *(platform, task, source),
+                platform,
+                task,
+                source,
                 config=config,
                 events=events,
                 options=parse_options(options),

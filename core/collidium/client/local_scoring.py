@@ -142,7 +142,8 @@ async def _score(
         file = Path(scratch) / "predictions.parquet"
         file.symlink_to(path)
         truth = await build_from(
-            *(task, place),
+            task,
+            place,
             config=config,
             directory=Path(scratch),
             executor=executor,
@@ -154,7 +155,7 @@ async def _score(
             fetching=fetching,
             progress=preparing,
         )
-        made = await evaluate(*(task, truth, file), executor=executor, limits=_UNLIMITED, progress=scoring)
+        made = await evaluate(task, truth, file, executor=executor, limits=_UNLIMITED, progress=scoring)
     return LocalScores(
         task=task.card.name,
         scores=made.metrics,

@@ -69,7 +69,10 @@ class LeasedLoop(ABC, Generic[Work]):
                     failures += 1
                     pause = RECOVERY.pause(failures).total_seconds()
                     logger.warning(
-                        *("%s: due work cannot be read: %s; again in %.0f s", self._name, error, pause),
+                        "%s: due work cannot be read: %s; again in %.0f s",
+                        self._name,
+                        error,
+                        pause,
                         exc_info=not is_away(error),
                     )
                 await self._waiter.wait(pause)

@@ -232,7 +232,7 @@ class Sandbox:
         self._details = details
         self._interface = wanted = interface or Interface([], [])
         request = messages.Load(
-            *(content, wanted.inputs, wanted.outputs, wanted.edges, details), counts_only=interface is None
+            content, wanted.inputs, wanted.outputs, wanted.edges, details, counts_only=interface is None
         )
         self._send(request)
         loaded = self._receive(messages.Loaded)

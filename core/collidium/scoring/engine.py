@@ -201,7 +201,11 @@ class _Evaluation:
         truth = self.truth
         return [
             ScoringJob(
-                *(self.workers.task, truth.events, span, truth.paths, self.path),
+                self.workers.task,
+                truth.events,
+                span,
+                truth.paths,
+                self.path,
                 partitions=None if files is None else files[number],
             )
             for number, span in enumerate(spans)

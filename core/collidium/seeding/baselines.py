@@ -59,7 +59,7 @@ async def is_submitted(seeding: Seeding, task: Task, baseline: str) -> bool:
 async def submit(seeding: Seeding, task: Task, baseline: str) -> None:
     """Make the predictions of a baseline, and submit them with its model."""
     card = model_card(
-        *(task, baseline, seeding.baselines(task)[baseline]), seeding.platform.settings.platform_tag
+        task, baseline, seeding.baselines(task)[baseline], seeding.platform.settings.platform_tag
     )
     files = {**task.model_files(baseline), cards.CARD: card.encode()}
     await publish(seeding, model_repo(seeding, task, baseline), files)
@@ -78,9 +78,7 @@ async def submit(seeding: Seeding, task: Task, baseline: str) -> None:
         sha256 = await asyncio.to_thread(sha256_of, path)
         predictions = submitting.Predictions(path, sha256, path.stat().st_size)
         model = model_repo(seeding, task, baseline)
-        await submitting.submit(
-            *(seeding.platform, admission, predictions), check_claim=own, model_repo=model
-        )
+        await submitting.submit(seeding.platform, admission, predictions, check_claim=own, model_repo=model)
     reached("seed.submitted")
 
 
@@ -187,7 +185,8 @@ async def send_model(seeding: Seeding, task: Task, name: str) -> None:
         path = scratch / "model.onnx"
         await asyncio.to_thread(path.write_bytes, content)
         await receiving.receive(
-            *(seeding.platform, admission),
+            seeding.platform,
+            admission,
             submitting.Predictions(path, sha256(content).hexdigest(), len(content)),
             files["manifest.toml"].decode(),
             check_claim=own,

@@ -196,7 +196,10 @@ async def prepare(seeding: Seeding, draft: Draft) -> None:
     seeding.state.challenges[draft.name] = asdict(draft.events)
     seeding.state.save()
     await challenge_changes.create(
-        *(seeding.platform, draft.name, draft.events.task, draft.fields),
+        seeding.platform,
+        draft.name,
+        draft.events.task,
+        draft.fields,
         draft=True,
         actor=_ACTOR,
         http_request_id="",

@@ -276,8 +276,15 @@ def of_challenge(name: str, card: Card, events: ChallengeEvents, source: Source 
         channels, config = (*BACKGROUND, *SIGNALS), f"{MIX.rpartition('_pu')[0]}_pu{events.pileup}"
     origin = SIMULATED if source is None else "Events of the organisers."
     evaluated = DatasetPlan(
-        *(scored, events.config or config, events.evaluated, channels, True),
-        *(train if events.train else "", source, events.train, origin),
+        scored,
+        events.config or config,
+        events.evaluated,
+        channels,
+        evaluated=True,
+        train=train if events.train else "",
+        source=source,
+        first_taken=events.train,
+        origin=origin,
     )
     scored_on = MappingProxyType({kind: scored})
     return Size((learned, evaluated) if events.train else (evaluated,), scored_on, MappingProxyType({}))

@@ -106,7 +106,9 @@ async def _simulated(seeding: Seeding, one: DatasetPlan) -> Path:
         await in_thread(
             partial(
                 simulate,
-                *(order, directory, RunOptions(pipeline=BUILT_IN, runtime=NONE)),
+                order,
+                directory,
+                RunOptions(pipeline=BUILT_IN, runtime=NONE),
                 get=seeding.platform.plugins.pipelines().get,
                 report=partial(_stage, seeding, number, len(one.channels)),
                 note=lambda _: None,
@@ -121,7 +123,9 @@ async def _simulated(seeding: Seeding, one: DatasetPlan) -> Path:
     if not mixed.exists():
         mixing = partial(
             mix_channels,
-            *(sources, mixed, one.events),
+            sources,
+            mixed,
+            one.events,
             config=one.config,
             first_event=one.first_event,
             seed=state.secret_seed(one.name, "order"),

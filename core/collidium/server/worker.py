@@ -119,7 +119,8 @@ async def _warn_without_hub(platform: Platform) -> None:
             logger.warning(
                 "the hub at %s does not respond: sign-ins, datasets, downloads and publication fail until it "
                 "does (%s)",
-                *(without_password(settings.hub), error),
+                without_password(settings.hub),
+                error,
             )
 
 

@@ -106,7 +106,9 @@ class Dask(EncodedCalls):
         key = f"collidium-{uuid.uuid4().hex}"
         chosen = await self._machines(client, call.files)
         future = client.submit(
-            *(worker.run, key, call),
+            worker.run,
+            key,
+            call,
             key=key,
             pure=False,
             # Workers of other releases lack this resource, and so unpickle nothing.

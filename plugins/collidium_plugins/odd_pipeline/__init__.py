@@ -73,7 +73,10 @@ PIPELINE: Final = Pipeline(
         _stage(
             "reconstruct",
             "digitisation, reconstruction, tables of the hosted format",
-            *((_SIMULATED,), (TABLES,), 60.0, 4.0),
+            inputs=(_SIMULATED,),
+            outputs=(TABLES,),
+            overhead=60.0,
+            seconds=4.0,
         ),
     ),
     channels=_CHANNELS,

@@ -25,7 +25,7 @@ READ = [
     ("on-accent", "accent", TEXT),
     ("screen-ink", "screen", TEXT),
     *(("line-strong", ground, SHAPES) for ground in ("paper", "surface")),
-    *((f"series-{number}", ground, SHAPES) for number in range(1, 7) for ground in ("paper", "surface")),
+    *((line, ground, SHAPES) for line in ("series", "series-other") for ground in ("paper", "surface")),
 ]
 
 Colour = tuple[int, int, int]

@@ -74,8 +74,10 @@ async def _reproduction_of(platform: Platform, row: Submission) -> records.Repro
         results = [
             records.Reproduced(
                 metric.name,
-                *(row.scores[metric.name], errors[0].get(metric.name)),
-                *(scoring.scores[metric.name], errors[1].get(metric.name)),
+                row.scores[metric.name],
+                errors[0].get(metric.name),
+                scoring.scores[metric.name],
+                errors[1].get(metric.name),
             )
             for metric in card.metrics
             if not metric.self_reported and metric.name in row.scores and metric.name in scoring.scores

@@ -287,7 +287,9 @@ async def _score(
             _uploaded(platform, truth, path, sha256) as files,
         ):
             return await engine.evaluate(
-                *(task, truth, path),
+                task,
+                truth,
+                path,
                 executor=platform.executor,
                 limits=settings.scoring_limits,
                 extra_columns=extra_columns,

@@ -140,7 +140,7 @@ async def submit_predicted(
         outcome = Outcome(view(first), deduplicated=True)
     if outcome.deduplicated:
         await evaluations.mark_scored(
-            *(evaluation, outcome.submission.submission_id, predictions.sha256, submission.truth_version)
+            evaluation, outcome.submission.submission_id, predictions.sha256, submission.truth_version
         )
     return outcome
 
@@ -172,7 +172,7 @@ async def _score_and_keep(
     extra_columns: ExtraColumns,
 ) -> Outcome:
     task, version = admission.task, admission.truth.version
-    evaluation = await scorings.score(*(platform, task, version, path, submission.sha256), extra_columns)
+    evaluation = await scorings.score(platform, task, version, path, submission.sha256, extra_columns)
     if admission.evaluation is not None:
         evaluation = replace(evaluation, held_back=None)  # the model was not run on these events
     scorings.use_measured_errors(task.card, submission, evaluation)
@@ -252,14 +252,14 @@ async def _keep_once(
     await submission.save(force_create=True)
     versions = submission.scorer_version, submission.truth_version
     await scorings.keep(
-        *(submission.id, card, versions, evaluation), scored_at=submission.submitted_at, applied=True
+        submission.id, card, versions, evaluation, scored_at=submission.submitted_at, applied=True
     )
     await challenges.bump_revision(challenge)
     kept = view(submission, truth, unranked=why_unranked(submission, challenge, card))
     await outbox.announce("scored", [submission.account_id], submission.id, records.as_json(kept))
     if admission.evaluation is not None:
         await evaluations.mark_scored(
-            *(admission.evaluation, submission.id, submission.sha256, submission.truth_version)
+            admission.evaluation, submission.id, submission.sha256, submission.truth_version
         )
         reached("evaluate.before_commit")
     return Outcome(kept, deduplicated=False)

@@ -199,7 +199,9 @@ async def change_standing(screen: ConsoleScreen[Any], challenge: str, submission
     if filled is not None:
         await screen.perform(
             lambda client, key: client.admin_disqualify(
-                *(challenge, submission_id, filled["reason"]),
+                challenge,
+                submission_id,
+                filled["reason"],
                 take_back=filled["take_back"] == "yes",
                 idempotency_key=key,
             ),
