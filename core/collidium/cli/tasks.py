@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import isfinite
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
         TaskCard,
     )
     from collidium.contracts.task import Column
+
+Item = TypeVar("Item")
 
 _COLUMNS: Final[Mapping[str, ColumnSpec]] = {
     "task": "name",
@@ -246,51 +248,52 @@ _SELF_REPORTED_COLUMNS: Final[dict[str, ColumnSpec]] = {
 def print_history(card: TaskCard, metric: str | None, steps: Sequence[BestStep]) -> None:
     """Print the successive best scores of a metric, by default the primary one."""
     shown = next(m for m in card.metrics if m.name == (metric or card.primary_metric))
-    verified = ("verified",) if shown.self_reported else ()
-    print_table(
-        ("since", "account", f"{shown.name} (self-reported)" if verified else shown.name, *verified, "model"),
-        (
-            (
-                step.submitted_at,
-                step.hub_username,
-                value_cell(step.value, step.uncertainty),
-                *(step.verified_at is not None for _ in verified),
-                model_cell(step),
-            )
-            for step in steps
-        ),
-    )
+    columns: _Columns[BestStep] = [
+        ("since", lambda step: step.submitted_at),
+        ("account", lambda step: step.hub_username),
+        (_heading(shown), lambda step: value_cell(step.value, step.uncertainty)),
+    ]
+    if shown.self_reported:
+        columns.append(("verified", lambda step: step.verified_at is not None))
+    columns.append(("model", model_cell))
+    _print_columns(columns, steps)
 
 
 def print_places(
     card: TaskCard, places: Sequence[Place], *, title: str | None = None, ids: bool = False
 ) -> None:
     """Print the places of a leaderboard, with the ids of the submissions if ``ids``."""
-    metrics = [metric.name for metric in card.metrics]
-    headings = [f"{m.name} (self-reported)" if m.self_reported else m.name for m in card.metrics]
-    verified = ("verified",) if any(metric.self_reported for metric in card.metrics) else ()
-    front = ("Pareto front",) if card.pareto else ()
-    number = ("submission",) if ids else ()
-    print_table(
-        ("rank", "account", *headings, *front, *verified, "credits", "model", "submitted", *number),
-        (
-            (
-                place.rank,
-                _name_cell(place),
-                *(score_cell(place, metric) for metric in metrics),
-                *("yes" if place.pareto else "" for _ in front),
-                *("measured" if place.model else place.verified_at is not None for _ in verified),
-                place.credits_earned,
-                model_cell(place),
-                place.submitted_at,
-                *(place.submission_id for _ in number),
-            )
-            for place in places
-        ),
-        title=title,
-    )
+    columns: _Columns[Place] = [("rank", lambda place: place.rank), ("account", _name_cell)]
+    columns += [(_heading(metric), partial(score_cell, metric=metric.name)) for metric in card.metrics]
+    if card.pareto:
+        columns.append(("Pareto front", lambda place: "yes" if place.pareto else ""))
+    if any(metric.self_reported for metric in card.metrics):
+        columns.append(
+            ("verified", lambda place: "measured" if place.model else place.verified_at is not None)
+        )
+    columns += [
+        ("credits", lambda place: place.credits_earned),
+        ("model", model_cell),
+        ("submitted", lambda place: place.submitted_at),
+    ]
+    if ids:
+        columns.append(("submission", lambda place: place.submission_id))
+    _print_columns(columns, places, title)
     if any(place.baseline for place in places):
         note("Baselines are unranked: they show the rank that a participant with their score would have.")
+
+
+#: Headings, which may be names of metrics, and the cell of each.
+_Columns = list[tuple[str, Callable[[Item], object]]]
+
+
+def _print_columns(columns: _Columns[Item], items: Sequence[Item], title: str | None = None) -> None:
+    rows = ([cell_of(item) for _, cell_of in columns] for item in items)
+    print_table([heading for heading, _ in columns], rows, title=title)
+
+
+def _heading(metric: Metric) -> str:
+    return f"{metric.name} (self-reported)" if metric.self_reported else metric.name
 
 
 def _name_cell(place: Place) -> str:
