@@ -43,9 +43,6 @@ from collidium.scoring.predictions import ExtraColumns
 
 blueprint = Blueprint("benchmarks", __name__, url_prefix="/v1")
 
-#: The form part with the file.
-PART = "predictions"
-
 _IN_FLIGHT = "collidium.in_flight"
 
 
@@ -71,7 +68,7 @@ async def task_card(task: str) -> Response:
 
 
 @blueprint.post("/benchmark/<task>/submit")
-@predictions_body(PART)
+@predictions_body
 @signed_in
 @validate_querystring(SubmitQuery)
 @document_response(Receipt)
@@ -106,7 +103,7 @@ async def submit_from_hub(task: str, data: FromHubBody) -> Response:
 
 @blueprint.post("/benchmark/<task>/check")
 @signed_in
-@predictions_body(PART)
+@predictions_body
 @document_response(Checked)
 async def check(task: str) -> Response:
     """Validate predictions without submitting them: nothing is stored, and no score is returned."""
@@ -237,7 +234,9 @@ async def _received(
     """
     async with (
         admission_to(challenge, again=again) as admission,
-        receive_to_file(request, platform().settings.uploads, admission.largest_file, part=PART) as file,
+        receive_to_file(
+            request, platform().settings.uploads, admission.largest_file, part="predictions"
+        ) as file,
     ):
         yield admission, Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)
 

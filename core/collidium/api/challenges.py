@@ -12,7 +12,6 @@ from quart_schema import document_response, operation_id, validate_querystring, 
 from collidium.api import benchmarks, leaderboards
 from collidium.api.answers import Page, answer, answer_list, answer_page, id_cursor, page_of
 from collidium.api.authentication import caller, memberships, signed_in
-from collidium.api.benchmarks import PART
 from collidium.api.context import platform
 from collidium.api.openapi import predictions_body, table_answer
 from collidium.api.schemas import (
@@ -75,7 +74,7 @@ async def quota(name: str) -> Response:
 
 
 @blueprint.post("/<name>/submit")
-@predictions_body(PART)
+@predictions_body
 @signed_in
 @operation_id("submit_to_challenge")
 @validate_querystring(SubmitQuery)
@@ -88,7 +87,7 @@ async def submit(name: str, query_args: SubmitQuery) -> Response:
 @blueprint.post("/<name>/check")
 @signed_in
 @operation_id("check_for_challenge")
-@predictions_body(PART)
+@predictions_body
 @document_response(Checked)
 async def check(name: str) -> Response:
     """Validate predictions without submitting them, as for a task."""

@@ -69,6 +69,11 @@ _TAG_OF = {
 PARQUET = "application/vnd.apache.parquet"
 
 _BINARY = {"type": "string", "format": "binary"}
+_PREDICTIONS_FORM = {
+    "type": "object",
+    "required": ["predictions"],
+    "properties": {"predictions": _BINARY, "model_repo": {"type": "string", "maxLength": 200}},
+}
 _MODEL_FORM = {
     "type": "object",
     "required": ["model", "manifest"],
@@ -88,23 +93,6 @@ _ANSWER = "_collidium_answer"
 _TABLE = "_collidium_table"
 
 
-def predictions_body(part: str) -> Callable[[F], F]:
-    """Document that the body is a parquet file, or a form with it as part ``part``."""
-    form = {
-        "type": "object",
-        "required": [part],
-        "properties": {part: _BINARY, "model_repo": {"type": "string", "maxLength": 200}},
-    }
-    return _documents(
-        _BODY,
-        {
-            PARQUET: {"schema": _BINARY},
-            "application/octet-stream": {"schema": _BINARY},
-            FORM: {"schema": form},
-        },
-    )
-
-
 def _documents(what: str, content: object) -> Callable[[F], F]:
     """Return a decorator that attaches documentation to a handler."""
 
@@ -115,7 +103,15 @@ def _documents(what: str, content: object) -> Callable[[F], F]:
     return decorate
 
 
-#: Bodies: a form with a model and its manifest; data that is appended to an upload.
+#: Bodies: a parquet file, also in a form; a form with a model and its manifest; data appended to an upload.
+predictions_body = _documents(
+    _BODY,
+    {
+        PARQUET: {"schema": _BINARY},
+        "application/octet-stream": {"schema": _BINARY},
+        FORM: {"schema": _PREDICTIONS_FORM},
+    },
+)
 model_body = _documents(_BODY, {FORM: {"schema": _MODEL_FORM}})
 partial_body = _documents(_BODY, {PARTIAL: {"schema": _BINARY}})
 parquet_answer = _documents(_ANSWER, {"description": "The file.", "content": {PARQUET: {"schema": _BINARY}}})

@@ -181,14 +181,12 @@ async def locked(name: str) -> Challenge:
     return await Challenge.select_for_update().get(name=name)
 
 
-async def count_part(row: Challenge, percent: int) -> Part:
+async def count_part(row: Challenge, percent: int) -> None:
     """Count only a public part of the events from now on, and hold back the rest until the challenge closes.
 
     Raises what :func:`public_part` raises.
     """
-    part = await public_part(row, percent)
-    await set_part(row, part)
-    return part
+    await set_part(row, await public_part(row, percent))
 
 
 async def public_part(row: Challenge, percent: int) -> Part:

@@ -68,7 +68,7 @@ async def end_request(row: SimulationRequest, used: Decimal, *, failed: bool) ->
     """
     ended = month_of(row.finished_at or now())
     for month in sorted({month_of(row.created_at), ended}):
-        await _locked_month(month)
+        await _lock_month(month)
     difference = _milli(used) - _milli(row.node_hours)
     if difference:
         await UsageTotal.filter(id__in=[_id(*total) for total in _of(row)]).update(
@@ -122,12 +122,12 @@ async def rebuild() -> None:
     await UsageTotal.bulk_create(totals, batch_size=500)
 
 
-async def _locked_month(month: str) -> UsageTotal:
-    total = await UsageTotal.select_for_update().get_or_none(id=_id("month", month))
-    if total is None:
+async def _lock_month(month: str) -> None:
+    """Lock the total of a month, and create it if there is none."""
+    total = UsageTotal.select_for_update().filter(id=_id("month", month))
+    if await total.first() is None:
         await UsageTotal.bulk_create([_total("month", month)], ignore_conflicts=True)
-        total = await UsageTotal.select_for_update().get(id=_id("month", month))
-    return total
+        await total.first()
 
 
 def _of(row: SimulationRequest) -> list[tuple[str, str, str]]:

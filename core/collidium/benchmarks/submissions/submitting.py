@@ -122,7 +122,7 @@ async def submit_predicted(
     admission: Admission,
     predictions: Predictions,
     model: Mapping[str, Any],
-) -> Outcome:
+) -> None:
     """Score the predictions of the admission's model as :func:`submit` does, and end its evaluation.
 
     ``model`` is its card. Raises as :func:`submit`, and LeaseLost.
@@ -136,13 +136,12 @@ async def submit_predicted(
     first = await _same_file(submission, admission)
     if first is None:
         outcome = await _score_and_keep(platform, admission, submission, predictions.path, "refuse")
+        if not outcome.deduplicated:
+            return
+        submission_id = outcome.submission.submission_id
     else:
-        outcome = Outcome(view(first), deduplicated=True)
-    if outcome.deduplicated:
-        await evaluations.mark_scored(
-            evaluation, outcome.submission.submission_id, predictions.sha256, submission.truth_version
-        )
-    return outcome
+        submission_id = first.id
+    await evaluations.mark_scored(evaluation, submission_id, predictions.sha256, submission.truth_version)
 
 
 def _submission(admission: Admission, predictions: Predictions, model_repo: str | None) -> Submission:

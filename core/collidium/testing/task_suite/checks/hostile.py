@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 import pyarrow as pa
 
-from collidium.contracts.task import Block, Card, Column, Problem
+from collidium.contracts.task import Block, Card, Column, EventRange, Problem
 from collidium.testing.conformance.promise import Nonconforming, promise
 from collidium.testing.task_suite import scoring
 from collidium.testing.task_suite.checks.metrics import check_metrics
@@ -73,7 +73,7 @@ def problems_are_independent_of_blocks(subject: Subject) -> None:
         )
 
 
-def check_problem(problem: Problem, card: Card, events: Sequence[int]) -> None:
+def check_problem(problem: Problem, card: Card, events: EventRange) -> None:
     """Raise Nonconforming unless a problem is valid and can be shown to the submitter."""
     promise(isinstance(problem, Problem), f"check must give Problems, not {problem!r}")
     promise(
@@ -84,7 +84,7 @@ def check_problem(problem: Problem, card: Card, events: Sequence[int]) -> None:
     promise(bool(problem.detail.strip()), f"{place} needs a sentence that says what is wrong")
     promise(problem.column in (None, *card.column_names), f"{place} names no column of the card")
     promise(problem.count >= 1, f"{place} must have a row, not {problem.count}")
-    inside = problem.event_id is None or events[0] <= problem.event_id <= events[-1]
+    inside = problem.event_id is None or problem.event_id in events
     promise(inside, f"{place} names event {problem.event_id}, which is not in the block")
     for example in problem.examples:
         strange = sorted(set(example) - set(card.column_names))
@@ -139,7 +139,7 @@ def _counts(subject: Subject, predictions: pa.Table, cut: scoring.Cut) -> Counte
     counts: Counter[Key] = Counter()
     for block in scoring.blocks(subject.truth, predictions, cut):
         for problem in subject.task.check(block):
-            check_problem(problem, subject.task.card, range(block.events.start, block.events.stop))
+            check_problem(problem, subject.task.card, block.events)
             counts[problem.code, problem.column] += problem.count
     return counts
 
@@ -178,7 +178,7 @@ def _refuse_or_score(subject: Subject, predictions: pa.Table) -> None:
     (block,) = scoring.blocks(subject.truth, predictions, cut)
     problems = task.check(block)
     for problem in problems:
-        check_problem(problem, task.card, range(block.events.start, block.events.stop))
+        check_problem(problem, task.card, block.events)
     if not problems:
         _score(subject, block)
 
@@ -187,7 +187,7 @@ def _score(subject: Subject, block: Block) -> None:
     tally = subject.task.merge([scoring.through_pickle(subject.task.score(block))])
     problems = subject.task.check_whole(tally)
     for problem in problems:
-        check_problem(problem, subject.task.card, range(block.events.start, block.events.stop))
+        check_problem(problem, subject.task.card, block.events)
     if not problems:
         check_metrics(subject.task.card, subject.task.metrics(tally), "hostile predictions")
 
