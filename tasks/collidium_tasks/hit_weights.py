@@ -15,7 +15,7 @@ from collidium.cli.progress import progress_bar
 from collidium.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from collidium.scoring.truth.importing import Progress
+    from collidium.runtime.progress import Progress
 
 _HITS: Final = "tracker_hits"
 
@@ -52,13 +52,14 @@ def add_weights(directory: Path, config: str | None = None, progress: Progress |
     from collidium.datasets.reading.shards import EventTable, blocks_of
     from collidium.datasets.writing import ShardWriter
     from collidium.errors import UnusableDataset
+    from collidium.runtime.progress import ProgressCount
     from collidium_tasks.tracking.truth import prepare
 
     particles = Dataset(directory, config).table("particles")
     shards = [directory / path for path in layout.shards(sorted(parquet_files(directory)), _HITS, config)]
     tables = {shard: EventTable(_HITS, [shard]) for shard in shards}
     wanted = {shard: table for shard, table in tables.items() if "weight" not in table.columns}
-    done, total = 0, sum(len(table.event_ids) for table in wanted.values())
+    count = ProgressCount(progress, sum(len(table.event_ids) for table in wanted.values()))
     for shard, table in wanted.items():
         schema = table.schema.append(pa.field("weight", pa.list_(pa.float32())))
         events = table.event_ids
@@ -72,9 +73,7 @@ def add_weights(directory: Path, config: str | None = None, progress: Progress |
                         raise UnusableDataset(str(error)) from error
                     column = nested(list_lengths(hits, "particle_id"), weights.cast(pa.float32()))
                     writer.write(hits.append_column("weight", column))
-                    done += hits.num_rows
-                    if progress:
-                        progress(done, total)
+                    count.add(hits.num_rows)
             writer.paths[0].replace(shard)
     return len(wanted)
 

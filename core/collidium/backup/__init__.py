@@ -27,10 +27,8 @@ from collidium.backup.contents import (
     MANIFEST,
     Backup,
     File,
-    Progress,
     copied,
     copy_sqlite,
-    counting,
     described,
     kept_files,
     kind_of,
@@ -47,6 +45,7 @@ from collidium.files import durable
 from collidium.files.data_directory import make_private
 from collidium.files.held import locked, scratch_directory, sweep
 from collidium.runtime.failpoints import reached
+from collidium.runtime.progress import Progress, ProgressCount
 from collidium.settings import Settings
 
 __all__ = ["Backup", "make", "restore"]
@@ -120,7 +119,7 @@ def _copy(settings: Settings, directory: Path, progress: Progress | None) -> dic
     free = disk_usage(directory).free + sum(path.stat().st_size for path in _files(directory))
     if total > free:
         raise ConfigurationError(f"{directory.parent} has space for {free:,} of {total:,} bytes")
-    count = counting(progress, total)
+    count = ProgressCount(progress, total)
     files = {}
     for path in found:
         name = str(path.relative_to(settings.data_dir))
@@ -130,9 +129,9 @@ def _copy(settings: Settings, directory: Path, progress: Progress | None) -> dic
                 (directory / name).unlink(missing_ok=True)
                 copy_sqlite(path, directory / name)
                 files[name] = described(directory / name)
-                count(path.stat().st_size)
+                count.add(path.stat().st_size)
             else:
-                files[name] = copied(path, directory / name, count)
+                files[name] = copied(path, directory / name, count.add)
     return files
 
 
@@ -229,9 +228,9 @@ async def _storage_problems(settings: Settings) -> list[str]:
 
 def _copy_back(backup: Backup, source: Path, scratch: Path, progress: Progress | None) -> None:
     os.umask(0o077)
-    count = counting(progress, sum(file.bytes for file in backup.files.values()))
+    count = ProgressCount(progress, sum(file.bytes for file in backup.files.values()))
     for name, file in backup.files.items():
-        if copied(source / name, scratch / name, count) != file:
+        if copied(source / name, scratch / name, count.add) != file:
             raise ConfigurationError(f"{_REFUSED}: {name} is damaged")
 
 

@@ -39,9 +39,6 @@ KEPT: Final = ("storage", "hub", "seed/state.json", "secret-key", "admin-token")
 _INCOMING: Final = frozenset({"INCOMING", "uploads"})
 _CHUNK: Final = 1024**2
 
-#: Called with the number of bytes copied so far, and the total.
-Progress = Callable[[int, int], None]
-
 
 class File(msgspec.Struct, frozen=True):
     """A file of a backup."""
@@ -111,19 +108,6 @@ async def missing_files(
 def storage_of(settings: Settings) -> Storage:
     """Return the storage of the settings."""
     return plugins.load(settings.plugins_blocked).storages(settings).get(settings.storage)
-
-
-def counting(progress: Progress | None, total: int) -> Callable[[int], None]:
-    """Return a function that adds copied bytes and reports their sum as progress."""
-    done = 0
-
-    def count(number: int) -> None:
-        nonlocal done
-        done += number
-        if progress:
-            progress(min(done, total), total)
-
-    return count
 
 
 def described(path: Path) -> File:

@@ -24,8 +24,9 @@ from collidium.datasets.catalogue import HubCatalogue
 from collidium.errors import Conflict, InvalidInput, NotFound, Unavailable, UnusableDataset
 from collidium.hub.sources import HubDataset, locate
 from collidium.records import EvalEvents, TaskData, as_json
+from collidium.runtime.progress import Progress
 from collidium.scoring.predictions import largest
-from collidium.scoring.truth.importing import Progress, build_from
+from collidium.scoring.truth.importing import build_from
 from collidium.scoring.truth.tables import TruthTable
 from collidium.scoring.truth.versions import manifest_key, table_key, whole
 

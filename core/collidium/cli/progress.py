@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.cli.output import note, printable
+from collidium.runtime.progress import Progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 
     from collidium.pipelines.stages import Progress as StageProgress
     from collidium.pipelines.stages import ReportProgress
-
-
-#: Called with the amount done and the total.
-Progress = Callable[[int, int], None]
 
 
 @contextmanager

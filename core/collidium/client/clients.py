@@ -22,8 +22,9 @@ from collidium.client.transports import (
     Waiting,
     Watched,
 )
-from collidium.client.uploads import Progress, predictions_file
+from collidium.client.uploads import predictions_file
 from collidium.records import Checked, Evaluation, Receipt, Rescoring, SimulationRequest
+from collidium.runtime.progress import Progress
 from collidium.runtime.waiting import entered_in_thread
 
 if TYPE_CHECKING:

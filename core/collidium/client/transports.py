@@ -23,9 +23,10 @@ from collidium import errors
 from collidium.client.calls.call import Call
 from collidium.client.connection import Connection, may_retry
 from collidium.client.responses import Response, upload_offset
-from collidium.client.uploads import Progress, Upload, UploadAbandoned
+from collidium.client.uploads import Upload, UploadAbandoned
 from collidium.errors import CollidiumError, Conflict, Unavailable, Unreachable, UpstreamError
 from collidium.records import Evaluation, Rescoring, SimulationRequest
+from collidium.runtime.progress import Progress
 from collidium.runtime.waiting import in_thread
 
 Result = TypeVar("Result")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collidium.errors import InvalidInput
+from collidium.runtime.progress import Progress
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from collidium.client.predictions import Columns
 
     Predictions = str | PathLike[str] | Columns
-
-#: Called with the bytes sent so far and the total.
-Progress = Callable[[int, int], None]
 
 CHUNK_BYTES = 1024**2
 

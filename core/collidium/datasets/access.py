@@ -14,9 +14,10 @@ from collidium.datasets import layout
 from collidium.datasets.catalogue import Catalogue, ConfigEntry, HubCatalogue, LocalCatalogue, TableEntry
 from collidium.errors import InvalidInput
 from collidium.hub.download_store import Cache, DownloadStore, Folder, default_cache
-from collidium.hub.downloads import PARALLEL, Progress, download_missing
+from collidium.hub.downloads import PARALLEL, download_missing
 from collidium.hub.repository import Repository, tagged
 from collidium.hub.sources import HubDataset, find_hub, locate
+from collidium.runtime.progress import Progress
 
 if TYPE_CHECKING:
     from collidium.hub.reader import HubReader

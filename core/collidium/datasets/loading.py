@@ -14,7 +14,7 @@ from collidium.datasets.access import Events, Fetched, Source, download, event_r
 from collidium.datasets.reading.dataset import POSITION_COLUMNS, flat, refuse_missing
 from collidium.datasets.reading.shards import EventTable
 from collidium.errors import InvalidInput
-from collidium.hub.downloads import Progress
+from collidium.runtime.progress import Progress
 
 #: Canonical names of columns, by table if several tables are loaded.
 Columns = Sequence[str] | Mapping[str, Sequence[str]] | None

@@ -21,10 +21,10 @@ from collidium.datasets.exporting import Exported, whole
 from collidium.datasets.reading.dataset import Dataset
 from collidium.errors import UnusableDataset
 from collidium.event_display.tables import shown
-from collidium.hub.downloads import Progress
 from collidium.hub.sources import HubDataset
 from collidium.physics import calibration
 from collidium.physics.constants import HCAL_CODE
+from collidium.runtime.progress import Progress
 
 MEDIA_TYPE: Final = "application/json"
 #: The tables that Phoenix can draw.

@@ -11,7 +11,7 @@ import queue
 import re
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Final
@@ -22,12 +22,10 @@ from collidium.hub.client import Hub, hub_failures, transfer_seconds
 from collidium.hub.download_store import DownloadStore
 from collidium.hub.reader import HubReader, TransientError
 from collidium.hub.repository import HubFile, Repository
+from collidium.runtime.progress import Progress
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
-
-#: Called with the bytes received so far and the total.
-Progress = Callable[[int, int], None]
 
 #: Files received at once.
 PARALLEL: Final = 8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ from collidium.inference.batching import BATCH_BYTES, Inputs, Outputs
 from collidium.inference.manifest import Manifest, interface_of
 from collidium.inference.messages import MAX_CALLS, InputSpec, ModelRefused, OutputSpec
 from collidium.inference.sandbox import Batch, Facts, Interface, Limits, Outcome, Sandbox, opened
+from collidium.runtime.progress import Progress
 
 #: Minimum measured time of a prediction in seconds.
 _SHORTEST: Final = 1e-9
@@ -110,7 +111,7 @@ def write_predictions(
     *,
     limits: Limits | None = None,
     details: bool = True,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> int:
     """Run a model on events of a dataset, and write its predictions to a parquet file; returns their number.
 

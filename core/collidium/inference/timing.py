@@ -8,7 +8,7 @@ which runs on the same core in turn, and scaled to a machine where that takes :d
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from importlib.resources import files
 from pathlib import Path
@@ -26,6 +26,7 @@ from collidium.inference.manifest import interface_of
 from collidium.inference.messages import Code, InputSpec, ModelRefused, OutputSpec
 from collidium.inference.running import Model, open_model, run_batches
 from collidium.inference.sandbox import Batch, Interface, Limits, Sandbox, opened
+from collidium.runtime.progress import Progress
 
 PASSES: Final = 5
 WARM_UP: Final = 2
@@ -104,7 +105,7 @@ def time_block(
     seed: int | None = None,
     core: int | None = None,
     details: bool = True,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> TimedBlock:
     """Measure one block of a model's speed in fresh processes. A machine times one model at a time.
 

@@ -21,6 +21,7 @@ from collidium.errors import ScoringFailed, Unavailable
 from collidium.files.held import scratch_directory
 from collidium.records import BinnedScore
 from collidium.runtime.logs import message_of
+from collidium.runtime.progress import Progress
 from collidium.scoring import blocks, content, partitioning, problems, span
 from collidium.scoring.blocks import Plan, PlanRequest, Span
 from collidium.scoring.partitioning import PartitionJob
@@ -35,9 +36,6 @@ logger = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-#: Called with the number of events scored so far, and of all.
-Progress = Callable[[int, int], None]
 
 #: Packages whose tasks leave a worker as it was.
 OWN_PACKAGES: Final = {"collidium", "collidium_plugins", "collidium_tasks"}

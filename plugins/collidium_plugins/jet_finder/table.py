@@ -5,7 +5,7 @@ The flavour of a jet is that of the weakly decaying hadrons of the hard scatter 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +24,7 @@ from collidium.datasets.schemas import SCHEMAS
 from collidium.datasets.writing import ShardWriter
 from collidium.errors import Conflict, UnusableDataset
 from collidium.files.held import work_directory
+from collidium.runtime.progress import Progress, ProgressCount
 from collidium_plugins.jet_finder.clustering import (
     FourVectors,
     Integers,
@@ -67,9 +68,6 @@ _SOURCE: Final = "calo_hits"
 #: Working directory within the dataset; hidden files are not part of a dataset.
 _WORK: Final = ".jets"
 _NAMES: Final = {"b": BOTTOM, "c": CHARM, "light": LIGHT}
-
-#: Called with the number of events done and the total.
-Progress = Callable[[int, int], None]
 
 
 def flavour_of(pdg_id: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
@@ -222,14 +220,12 @@ def add_jets(
     with work_directory(directory / _WORK) as scratch:
         made, size = scratch / _TABLE, events_per_shard or max(len(events), 1)
         with ShardWriter(made, "train", SCHEMA, events_per_shard=size) as writer:
-            done = 0
+            count = ProgressCount(progress, len(events))
             for _, rows in blocks_of(tables, events):
                 block = jets(rows[_SOURCE], rows.get("particles"))
                 writer.write(block)
                 counts += _flavours(block)
-                done += block.num_rows
-                if progress:
-                    progress(done, len(events))
+                count.add(block.num_rows)
             if flavours and counts.any() and counts[LIGHT] == counts.sum():
                 raise UnusableDataset(
                     "table particles has no b or c hadron in any jet: many datasets list only particles that "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,7 @@ from collidium.datasets import layout
 from collidium.datasets.reading.dataset import Dataset, parquet_files
 from collidium.datasets.reading.shards import blocks_of
 from collidium.errors import InvalidInput, UnusableDataset
+from collidium.runtime.progress import Progress, ProgressCount
 from collidium_plugins.validation.events import Block, MissingColumn
 from collidium_plugins.validation.histograms import (
     Accumulator,
@@ -33,8 +34,6 @@ _TABLES: Final[tuple[str, ...]] = ("particles", "tracker_hits", "measurements", 
 FORMAT: Final = "collidium-validation-1"
 
 Report = dict[str, Any]
-#: Called with the number of events done and the total.
-Progress = Callable[[int, int], None]
 
 
 def validate(
@@ -130,7 +129,7 @@ def _histograms(
         raise UnusableDataset("there are no events")
     accumulators = {quantity.name: Accumulator(quantity) for quantity in QUANTITIES}
     missing: dict[str, str] = {}
-    done = 0
+    count = ProgressCount(progress, len(ids))
     for block_ids, rows in blocks_of(tables, ids):
         block = Block(rows, len(block_ids))
         for name, accumulator in accumulators.items():
@@ -142,11 +141,9 @@ def _histograms(
                 raise UnusableDataset(
                     f"events {block_ids[0]} to {block_ids[-1]}: {name} cannot be made of them: {error}"
                 ) from error
-        done += len(block_ids)
-        if progress:
-            progress(done, len(ids))
+        count.add(len(block_ids))
     made = {name: each.result() for name, each in accumulators.items() if name not in missing}
-    return chosen, made, missing, done
+    return chosen, made, missing, len(ids)
 
 
 def _builtin(config: str) -> dict[str, Reference]:

@@ -37,6 +37,7 @@ from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
 from collidium.records import RankChange
 from collidium.runtime import failpoints
+from collidium.runtime.progress import Progress
 from collidium.runtime.waiting import WakeSignal
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Called with the number of submissions scored so far, and of all.
-Progress = Callable[[int, int], None]
 #: Called with the changes, within the transaction.
 Applied = Callable[[Review], Awaitable[None]]
 

@@ -23,8 +23,9 @@ from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of
 from collidium.errors import ConfigurationError, Conflict, UnusableDataset
 from collidium.files import durable
 from collidium.files.durable import is_full, replacing
-from collidium.hub.downloads import NoRoom, Progress
+from collidium.hub.downloads import NoRoom
 from collidium.hub.sources import HubDataset
+from collidium.runtime.progress import Progress, ProgressCount
 
 Format = Literal["hepmc3", "root"]
 
@@ -122,9 +123,10 @@ def export(
         reused = _written_before(file, files, options | _source(fetched))
     for start, one in zip(starts, files, strict=True):
         if one not in reused:
-            rows = blocks_of(opened, ids[start : start + per_file])
+            blocks = blocks_of(opened, ids[start : start + per_file])
+            count = ProgressCount(progress, len(ids), done=start)
             with whole(one) as output:
-                _write(output, format, _counted(rows, start, len(ids), progress))
+                _write(output, format, _counted(blocks, count))
     size = sum(one.stat().st_size for one in files)
     return Exported(
         files[0] if files else file,
@@ -180,16 +182,12 @@ def _write(output: BinaryIO, file_format: Format, blocks: Iterator[Mapping[str, 
 
 
 def _counted(
-    blocks: Iterator[tuple[EventIds, Mapping[str, pa.Table]]],
-    done: int,
-    total: int,
-    progress: Progress | None,
+    blocks: Iterable[tuple[EventIds, Mapping[str, pa.Table]]], count: ProgressCount
 ) -> Iterator[Mapping[str, pa.Table]]:
+    """Yield the tables of blocks, and count the events of each block once it is written."""
     for ids, rows in blocks:
         yield rows
-        done += len(ids)
-        if progress:
-            progress(done, total)
+        count.add(len(ids))
 
 
 @contextmanager

@@ -23,11 +23,12 @@ from collidium.datasets.publishing.public_part import CHANNELS, withheld_columns
 from collidium.datasets.publishing.survey import SurveyedConfig, survey
 from collidium.datasets.publishing.version import ConfigFiles
 from collidium.datasets.reading.dataset import refuse_missing
-from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of
+from collidium.datasets.reading.shards import EventTable, blocks_of
 from collidium.datasets.schemas import without_notes
 from collidium.datasets.writing import ShardWriter, folder, shard_name
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.files.durable import sha256_of
+from collidium.runtime.progress import Progress, ProgressCount
 
 #: Called with the current step, how much of it is done, and the total.
 ReportProgress = Callable[[str, int, int], None]
@@ -240,7 +241,7 @@ def withhold(
     *,
     public: Path,
     truth: Path,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Withheld:
     """Write the public part of a config below ``public``, and ``events`` with their truth below ``truth``.
 
@@ -250,51 +251,48 @@ def withhold(
     tables = {name: EventTable(name, [s.path for s in shards]) for name, shards in config.tables.items()}
     for table in tables.values():
         refuse_missing(table, events)
-    size = max(len(shard.events) for shards in config.tables.values() for shard in shards)  # as before
-    done, total = 0, len(events) + len(config.events)
-
-    @contextmanager
-    def writers(directory: Path) -> Iterator[dict[str, ShardWriter]]:
-        with ExitStack() as stack:
-            yield {
-                name: stack.enter_context(
-                    ShardWriter(
-                        directory / folder(config.name, name),
-                        "train",
-                        without_notes(table.schema),
-                        events_per_shard=size,
-                    )
-                )
-                for name, table in tables.items()
-            }
-
-    def count(block: EventIds) -> None:
-        nonlocal done
-        done += len(block)
-        if progress:
-            progress(done, total)
-
-    with writers(truth) as complete:
-        for block, rows in blocks_of(tables, np.arange(events.start, events.stop)):
+    count = ProgressCount(progress, len(events) + len(config.events))
+    with _writers(truth, config, tables) as complete:
+        for ids, rows in blocks_of(tables, np.arange(events.start, events.stop)):
             for name, piece in in_public_order(rows).items():
                 complete[name].write(piece)
-            count(block)
+            count.add(len(ids))
     in_order = {
         name: EventTable(name, sorted((truth / folder(config.name, name)).glob("*.parquet")))
         for name in tables
     }
     first, stop = np.searchsorted(config.events, [events.start, events.stop])
-    with writers(public) as visible:
-        for source, ids in (
+    with _writers(public, config, tables) as visible:
+        for source, chosen in (
             (tables, config.events[:first]),
             (in_order, config.events[first:stop]),
             (tables, config.events[stop:]),
         ):
-            for block, rows in blocks_of(source, ids):
+            for ids, rows in blocks_of(source, chosen):
                 for name, piece in rows.items():
                     visible[name].write(without_truth(name, piece) if source is in_order else piece)
-                count(block)
+                count.add(len(ids))
             for writer in visible.values():
                 writer.end_group()
     columns = {name: withheld_columns(name, table.schema.names) for name, table in tables.items()}
     return Withheld(events, public, truth, columns)
+
+
+@contextmanager
+def _writers(
+    directory: Path, config: SurveyedConfig, tables: Mapping[str, EventTable]
+) -> Iterator[dict[str, ShardWriter]]:
+    """Open a writer for each table, with as many events per shard as the largest shard there is."""
+    size = max(len(shard.events) for shards in config.tables.values() for shard in shards)
+    with ExitStack() as stack:
+        yield {
+            name: stack.enter_context(
+                ShardWriter(
+                    directory / folder(config.name, name),
+                    "train",
+                    without_notes(table.schema),
+                    events_per_shard=size,
+                )
+            )
+            for name, table in tables.items()
+        }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,9 +19,7 @@ from collidium.datasets.reading.dataset import parquet_files
 from collidium.datasets.reading.shards import EventIds, batch_rows
 from collidium.datasets.schemas import SCHEMAS
 from collidium.errors import UnusableDataset
-
-#: Called with the bytes that were checked, and the total.
-Progress = Callable[[int, int], None]
+from collidium.runtime.progress import Progress, ProgressCount
 
 _CONFIG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*_pu\d{1,4}")
 #: Maximum number of listed problems of one kind.
@@ -73,7 +71,7 @@ def survey(directory: Path, config: str | None = None, progress: Progress | None
     paths = sorted(parquet_files(directory))
     found = _tables(paths, config)
     taken = {path for tables in found.values() for shards in tables.values() for path in shards}
-    done, total = 0, sum((directory / path).stat().st_size for path in taken)
+    count = ProgressCount(progress, sum((directory / path).stat().st_size for path in taken))
     problems: list[dict[str, Any]] = []
     configs = []
     for name, tables in found.items():
@@ -83,9 +81,7 @@ def survey(directory: Path, config: str | None = None, progress: Progress | None
                 shard = _read_shard(directory / path, path, table, problems)
                 if shard is not None:
                     surveyed.setdefault(table, []).append(shard)
-                done += (directory / path).stat().st_size
-                if progress:
-                    progress(done, total)
+                count.add((directory / path).stat().st_size)
         whole = [table for table, shards in tables.items() if len(surveyed.get(table, ())) == len(shards)]
         problems += _contradictions(directory, name, surveyed, whole)
         configs.append(SurveyedConfig(name, {table: _in_order(of) for table, of in surveyed.items()}))

@@ -26,13 +26,12 @@ import pyarrow as pa
 from collidium.contracts.digest import event_digests
 from collidium.datasets.schemas import canonical
 from collidium.errors import CollidiumError
+from collidium.runtime.progress import Progress
 
 __all__ = ["Loaded", "Loader", "Measured", "Reading", "WrongReading", "measure"]
 
 #: Event -> its digest by :func:`~collidium.contracts.digest.event_digests`.
 Digests = Mapping[int, int]
-#: Called with the number of readings done, and of all.
-Progress = Callable[[int, int], None]
 
 
 class WrongReading(CollidiumError):

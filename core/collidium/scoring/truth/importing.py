@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,14 +28,12 @@ from collidium.datasets import Dataset, Fetched, HubDataset, fetch
 from collidium.datasets.publishing.public_part import refuse_withheld
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.files.held import scratch_directory
+from collidium.runtime.progress import Progress
 from collidium.scoring.blocks import TruthBlock
 from collidium.scoring.content import as_numpy, rows_below
 from collidium.scoring.engine import evaluate
 from collidium.scoring.truth.tables import TableWriter, TruthTable
 from collidium.scoring.truth.versions import Truth, table_path
-
-#: Called with the number of events prepared so far, and of all.
-Progress = Callable[[int, int], None]
 
 #: Maximum rows of a block, unless one event has more. Its tables nearly fit into a processor's cache.
 BLOCK_ROWS: Final = 1024**2
