@@ -16,8 +16,8 @@ from collidium.cli.output import json_wanted, note, print_items, printable, show
 if TYPE_CHECKING:
     from collidium.accounts import Mismatch
     from collidium.backup import Backup
-    from collidium.cli.progress import Progress
     from collidium.platform import Platform
+    from collidium.runtime.progress import Progress
     from collidium.settings import Settings
     from collidium.simulations import TotalMismatch
 
