@@ -19,7 +19,8 @@ from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset, HubDataset, fetch, layout
 from collidium.datasets.access import catalogue
 from collidium.datasets.publishing.public_part import PUBLIC
-from collidium.datasets.writing import ParquetFile, folder, shard_name
+from collidium.datasets.schemas import folder, shard_name
+from collidium.datasets.writing import ParquetFile
 from collidium.errors import ConfigurationError, UnusableDataset
 from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.access import Events, Fetched, Source, download, event_range
-from collidium.datasets.reading.dataset import POSITION_COLUMNS, flat, refuse_missing
+from collidium.datasets.reading.dataset import POSITION_COLUMNS, flat
 from collidium.datasets.reading.shards import EventTable
 from collidium.errors import InvalidInput
 from collidium.runtime.progress import Progress
@@ -146,7 +146,7 @@ def _load(
 ) -> pa.Table:
     table = EventTable(name, [fetched.directory / path for path in fetched.shards[name]])
     if events is not None:
-        refuse_missing(table, events)
+        table.refuse_missing(events)
     if rows == "events":
         return table.load(events, columns)
     if rows != "flat":

@@ -18,9 +18,8 @@ import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.cards import DatasetFile
-from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventTable, parquet_errors
-from collidium.datasets.writing import folder, shard_name
+from collidium.datasets.schemas import folder, shard_name
 from collidium.errors import UnusableDataset
 from collidium.files.durable import bytes_taken, is_sparse, sha256_of
 
@@ -105,7 +104,7 @@ def _check_table(table: OutputTable) -> CheckedTable:
             f"not the {len(table.events)} that were ordered"
         )
     with _output_errors():
-        refuse_missing(EventTable(table.name, table.shards), table.events)
+        EventTable(table.name, table.shards).refuse_missing(table.events)
     schemas = [footer.schema.to_arrow_schema() for footer in footers]
     for shard, schema in zip(table.shards, schemas, strict=True):
         if not schema.equals(schemas[0]):

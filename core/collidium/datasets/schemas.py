@@ -1,4 +1,4 @@
-"""Schemas of the hosted format, one row per event. ``schemas.toml`` lists types and units of columns."""
+"""The hosted format: names of files, and schemas, one row per event; ``schemas.toml`` lists the columns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,16 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+
+
+def folder(config: str, table: str) -> str:
+    """The folder of a table's shards in the hosted layout."""
+    return f"data/{config}_{table}"
+
+
+def shard_name(number: int, count: int, stem: str = "train") -> str:
+    """The file name of a shard: ``train-00000-of-00010.parquet``."""
+    return f"{stem}-{number:05}-of-{count:05}.parquet"
 
 
 def events_per_shard(pileup: int) -> int:

@@ -17,22 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium.contracts.tables import is_list
-from collidium.datasets.schemas import SCHEMAS
+from collidium.datasets.schemas import SCHEMAS, folder, shard_name
 
 #: Maximum bytes of a row group in memory, unless a single event has more.
 GROUP_BYTES: Final = 64 * 1024**2
 #: Integer columns whose lists are mostly ascending.
 _ASCENDING: Final = frozenset({"constituents", "hit_id", "hit_ids", "jet_id", "track_id"})
-
-
-def folder(config: str, table: str) -> str:
-    """The folder of a table's shards in the hosted layout."""
-    return f"data/{config}_{table}"
-
-
-def shard_name(number: int, count: int, stem: str = "train") -> str:
-    """The file name of a shard: ``train-00000-of-00010.parquet``."""
-    return f"{stem}-{number:05}-of-{count:05}.parquet"
 
 
 def write_dataset(

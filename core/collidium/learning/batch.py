@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventTable
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.physics.ragged import ALIGNMENT, Array, Integers, Ragged, from_arrow, joined
@@ -320,7 +319,7 @@ class JoinedTables:
         first = tables[0].table
         ids = first.event_ids
         if events is not None:
-            refuse_missing(first, events)
+            first.refuse_missing(events)
             ids = ids[slice(*np.searchsorted(ids, [events.start, events.stop]))]
         largest = max(tables, key=lambda table: table.bytes_per_event)
         edges = np.unique(np.concatenate([[0], largest.table.group_starts[1:], [_END]]))

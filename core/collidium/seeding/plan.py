@@ -16,7 +16,7 @@ from collidium.datasets import Dataset, sample
 from collidium.datasets.publishing.mixing import Mixing, mix
 from collidium.datasets.publishing.preparing import ReportProgress
 from collidium.datasets.publishing.public_part import CHANNELS as CHANNEL_TABLE
-from collidium.datasets.writing import folder, shard_name
+from collidium.datasets.schemas import folder, shard_name
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.hub.sources import HubDataset
 from collidium.order import DEFAULT_SEED

@@ -11,7 +11,8 @@ import pytest
 from collidium.contracts.tables import flatten
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
-from collidium.datasets.writing import ShardWriter, folder
+from collidium.datasets.schemas import folder
+from collidium.datasets.writing import ShardWriter
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import UnusableDataset
 from collidium_tasks.hit_weights import add_weights

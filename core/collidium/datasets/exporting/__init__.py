@@ -18,7 +18,6 @@ from collidium.contracts.task import EventRange
 from collidium.datasets import layout
 from collidium.datasets.access import Fetched, catalogue, download
 from collidium.datasets.exporting import hepmc3
-from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of
 from collidium.errors import ConfigurationError, Conflict, UnusableDataset
 from collidium.files import durable
@@ -107,7 +106,7 @@ def export(
     ids = next(iter(opened.values())).event_ids
     for name, table in opened.items():
         if events is not None:
-            refuse_missing(table, events)
+            table.refuse_missing(events)
         elif not np.array_equal(table.event_ids, ids):
             raise UnusableDataset(f"table {name} has other events than {next(iter(opened))}: choose --events")
     if events is not None:

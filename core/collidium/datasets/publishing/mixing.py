@@ -26,8 +26,8 @@ from collidium.contracts.task import EventRange
 from collidium.datasets.publishing.mixing_sources import EVENT_ID, Source, matched, pileup_of, sources_of
 from collidium.datasets.publishing.preparing import ReportProgress
 from collidium.datasets.publishing.public_part import CHANNELS
-from collidium.datasets.schemas import events_per_shard
-from collidium.datasets.writing import ShardWriter, folder
+from collidium.datasets.schemas import events_per_shard, folder
+from collidium.datasets.writing import ShardWriter
 from collidium.errors import InvalidInput
 from collidium.files.held import work_directory
 

@@ -22,10 +22,9 @@ from collidium.datasets.publishing.public_order import in_public_order
 from collidium.datasets.publishing.public_part import CHANNELS, withheld_columns, without_truth
 from collidium.datasets.publishing.survey import SurveyedConfig, survey
 from collidium.datasets.publishing.version import ConfigFiles
-from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventTable, blocks_of
-from collidium.datasets.schemas import without_notes
-from collidium.datasets.writing import ShardWriter, folder, shard_name
+from collidium.datasets.schemas import folder, shard_name, without_notes
+from collidium.datasets.writing import ShardWriter
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.files.durable import sha256_of
 from collidium.runtime.progress import Progress, ProgressCount
@@ -250,7 +249,7 @@ def withhold(
     """
     tables = {name: EventTable(name, [s.path for s in shards]) for name, shards in config.tables.items()}
     for table in tables.values():
-        refuse_missing(table, events)
+        table.refuse_missing(events)
     count = ProgressCount(progress, len(events) + len(config.events))
     with _writers(truth, config, tables) as complete:
         for ids, rows in blocks_of(tables, np.arange(events.start, events.stop)):

@@ -101,7 +101,7 @@ class Dataset:
         """
         opened = [self.table(name) for name in tables]
         for table in opened:
-            refuse_missing(table, events)
+            table.refuse_missing(events)
         size = sum(table.bytes_per_event for table in opened)
         step = int(np.clip(block_bytes / max(size, 1), 1, MAX_BLOCK_EVENTS))
         blocks = [
@@ -119,20 +119,6 @@ def parquet_files(directory: Path) -> Iterator[str]:
         relative = path.relative_to(directory)
         if not any(part.startswith(".") for part in relative.parts) and path.is_file():
             yield relative.as_posix()
-
-
-def refuse_missing(table: EventTable, events: EventRange) -> None:
-    """Raise UnusableDataset, with count and examples, if the table lacks events of the range."""
-    missing = table.missing(events)
-    if len(missing):
-        examples = ", ".join(map(str, missing[:5].tolist()))
-        there = f"{table.event_ids[0]} to {table.event_ids[-1]}" if len(table.event_ids) else "none"
-        detail = (
-            f"table {table.name} lacks {len(missing)} of the {len(events)} events {events}, "
-            f"for example {examples} (available events: {there})"
-        )
-        none = len(missing) == len(events)
-        raise UnusableDataset(detail, errors=[{"field": "events", "detail": detail}] if none else ())
 
 
 def flat(rows: pa.Table, table: str) -> pa.Table:

@@ -113,22 +113,21 @@ class EventTable:
         wanted = self._wanted(columns)
         return sum(shard.decoded_bytes(wanted) for shard in self._shards) / max(len(self.event_ids), 1)
 
-    def missing(self, events: EventRange) -> EventIds:
-        """Return the events of a range that the table lacks.
-
-        Parameters
-        ----------
-        events : EventRange
-
-        Returns
-        -------
-        numpy.ndarray of int64, shape (missing,)
-            Event ids, ascending.
-        """
+    def refuse_missing(self, events: EventRange) -> None:
+        """Raise UnusableDataset, with count and examples, if the table lacks events of the range."""
         first, stop = np.searchsorted(self.event_ids, [events.start, events.stop])
-        missing = np.ones(len(events), np.bool_)
-        missing[self.event_ids[first:stop] - events.start] = False
-        return np.flatnonzero(missing) + events.start
+        is_missing = np.ones(len(events), np.bool_)
+        is_missing[self.event_ids[first:stop] - events.start] = False
+        missing = np.flatnonzero(is_missing) + events.start
+        if len(missing):
+            examples = ", ".join(map(str, missing[:5].tolist()))
+            there = f"{self.event_ids[0]} to {self.event_ids[-1]}" if len(self.event_ids) else "none"
+            detail = (
+                f"table {self.name} lacks {len(missing)} of the {len(events)} events {events}, "
+                f"for example {examples} (available events: {there})"
+            )
+            none = len(missing) == len(events)
+            raise UnusableDataset(detail, errors=[{"field": "events", "detail": detail}] if none else ())
 
     def read(self, blocks: Sequence[EventRange], *, batch_bytes: int = BATCH_BYTES) -> Iterator[pa.Table]:
         """Read the rows of each block, sorted by event.

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 from collidium.contracts.digest import event_digests, together
 from collidium.contracts.task import EventRange
 from collidium.datasets.access import Fetched
-from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventTable
 from collidium.hub.repository import address_of
 from collidium.hub.sources import HubDataset
@@ -60,7 +59,7 @@ class Slice:
     def digests(self) -> Digests:
         """The digest of each event; raises UnusableDataset if events are missing."""
         table = EventTable(self.table, [Path(shard) for shard in self.from_disk().shards])
-        refuse_missing(table, EventRange(self.events.start, self.events.stop))
+        table.refuse_missing(EventRange(self.events.start, self.events.stop))
         found: dict[int, int] = {}
         for start in range(self.events.start, self.events.stop, _BLOCK_EVENTS):
             block = EventRange(start, min(start + _BLOCK_EVENTS, self.events.stop))
