@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from collidium.accounts.models import Account, CreditTransaction
-from collidium.database import Statement, connection, insertion, stored, transactional, unsaved
+from collidium.database import Statement, connection, insertion, newest, stored, transactional, unsaved
 from collidium.errors import Conflict, InvalidInput, PaymentRequired
 from collidium.records import Transaction
 
@@ -116,10 +116,8 @@ def check_amount(delta: Decimal) -> None:
 
 async def entries(account_id: int, *, limit: int, before: int | None = None) -> list[Transaction]:
     """Return up to ``limit`` entries of an account with an id below ``before``, newest first."""
-    query = CreditTransaction.filter(account_id=account_id)
-    if before is not None:
-        query = query.filter(id__lt=before)
-    return [Transaction.of(row) for row in await query.order_by("-id").limit(limit)]
+    rows = newest(CreditTransaction.filter(account_id=account_id), limit, before)
+    return [Transaction.of(row) for row in await rows]
 
 
 async def count_entries(account_id: int, reason: Reason, references: Collection[str]) -> int:

@@ -16,7 +16,7 @@ from collidium import operations, records
 from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Challenge, Invitation, Member
 from collidium.contracts.identity import USERNAME
-from collidium.database import transactional
+from collidium.database import newest, transactional
 from collidium.errors import Conflict, InvalidInput, NotFound
 
 #: Default validity of an invitation.
@@ -88,9 +88,7 @@ async def list_members(
 ) -> tuple[list[records.Member], int | None]:
     """A page of members, the latest first, and the cursor of the next one; raises NotFound."""
     rows = Member.filter(challenge=(await challenges.get(name)).name)
-    if before is not None:
-        rows = rows.filter(id__lt=before)
-    found = await rows.order_by("-id").limit(limit + 1)
+    found = await newest(rows, limit + 1, before)
     cursor = found[limit - 1].id if len(found) > limit else None
     return [records.Member.of(row) for row in found[:limit]], cursor
 

@@ -20,7 +20,7 @@ from collidium.benchmarks.submissions.admissions import (
     require_admitted,
     team_of,
 )
-from collidium.database import transactional
+from collidium.database import newest, transactional
 from collidium.errors import Conflict, Forbidden, InvalidInput, NotFound
 from collidium.runtime import display_names
 
@@ -84,9 +84,7 @@ async def _has_submitted(team: Team) -> bool:
 async def list_teams(name: str, *, limit: int, before: int | None) -> tuple[list[records.Team], int | None]:
     """A page of teams, the latest first, and the cursor of the next one; raises NotFound."""
     rows = Team.filter(challenge=(await challenges.visible(name)).name)
-    if before is not None:
-        rows = rows.filter(id__lt=before)
-    found = await rows.order_by("-id").limit(limit + 1)
+    found = await newest(rows, limit + 1, before)
     cursor = found[limit - 1].id if len(found) > limit else None
     return await _views(found[:limit]), cursor
 

@@ -11,7 +11,16 @@ from collidium.database.connections import (
     transactional_at_once,
 )
 from collidium.database.schema import check, migrate, opened, require_known_schema
-from collidium.database.statements import Statement, insertion, loaded, rows_of, stored, together, unsaved
+from collidium.database.statements import (
+    Statement,
+    insertion,
+    loaded,
+    newest,
+    rows_of,
+    stored,
+    together,
+    unsaved,
+)
 
 __all__ = [
     "APP",
@@ -23,6 +32,7 @@ __all__ = [
     "insertion",
     "loaded",
     "migrate",
+    "newest",
     "occupancy",
     "on_commit",
     "opened",

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from tortoise.backends.base.client import BaseDBAsyncClient
 from tortoise.backends.sqlite.client import SqliteClient
 from tortoise.models import Model
+from tortoise.queryset import QuerySet
 
 from collidium.database.connections import connection
 from collidium.database.sqlite import ImmediateSqliteClient
@@ -95,6 +96,13 @@ def stored(model: type[Model], field: str, value: object) -> Any:
 def loaded(model: type[Model], field: str, value: object) -> Any:
     """Return a field's value from what the database stores."""
     return model._meta.fields_map[field].to_python_value(value)  # noqa: SLF001 -- Tortoise has no other way
+
+
+def newest(rows: QuerySet[M], limit: int, before: int | None) -> QuerySet[M]:
+    """Select up to ``limit`` rows with ids below ``before``, newest first."""
+    if before is not None:
+        rows = rows.filter(id__lt=before)
+    return rows.order_by("-id").limit(limit)
 
 
 async def rows_of(query: str, *values: object) -> Sequence[Mapping[str, Any]]:

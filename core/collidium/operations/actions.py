@@ -13,7 +13,7 @@ from tortoise.timezone import now
 
 from collidium import accounts
 from collidium.contracts.identity import SSO_SUFFIX
-from collidium.database import Statement, connection, transactional
+from collidium.database import Statement, connection, newest, transactional
 from collidium.errors import Conflict
 from collidium.operations import models
 from collidium.operations.models import GlobalConfig
@@ -91,10 +91,7 @@ async def forget(name: str, becomes: str) -> None:
 
 async def audit_log(*, limit: int, before: int | None = None) -> list[AuditEntry]:
     """Return up to ``limit`` entries with an id below ``before``, newest first."""
-    query = models.AuditEntry.all()
-    if before is not None:
-        query = query.filter(id__lt=before)
-    return [AuditEntry.of(entry) for entry in await query.order_by("-id").limit(limit)]
+    return [AuditEntry.of(entry) for entry in await newest(models.AuditEntry.all(), limit, before)]
 
 
 _ROW = "platform"

@@ -16,7 +16,7 @@ from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.database import rows_of, transactional
+from collidium.database import newest, rows_of, transactional
 from collidium.outbox.events import CONFIRM, MAIL
 from collidium.outbox.models import Delivery, OutboxEvent, Recipient, Webhook
 from collidium.outbox.turns import Due, Receiver
@@ -69,10 +69,8 @@ class Attempt:
 
 async def log_of(account_id: int, *, limit: int, before: int | None = None) -> list[WebhookDelivery]:
     """Return up to ``limit`` deliveries of an account with ids below ``before``, newest first."""
-    query = Delivery.filter(account_id=account_id).select_related("event")
-    if before is not None:
-        query = query.filter(id__lt=before)
-    return [_view(row) for row in await query.order_by("-id").limit(limit)]
+    rows = newest(Delivery.filter(account_id=account_id).select_related("event"), limit, before)
+    return [WebhookDelivery.of(row, type=row.event.type, reference=row.event.reference) for row in await rows]
 
 
 async def backlog() -> int:
@@ -221,7 +219,3 @@ async def _prune(old: QuerySet[Delivery]) -> int:
     events = [row.event_id for row in rows]
     await OutboxEvent.filter(id__in=events, deliveries__id__isnull=True).delete()
     return len(rows)
-
-
-def _view(row: Delivery) -> WebhookDelivery:
-    return WebhookDelivery.of(row, type=row.event.type, reference=row.event.reference)

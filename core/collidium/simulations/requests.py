@@ -14,7 +14,7 @@ from tortoise.expressions import Subquery
 
 from collidium import operations, records
 from collidium.contracts.runner import RunnerError
-from collidium.database import transactional
+from collidium.database import newest, transactional
 from collidium.database.statements import RowByKey
 from collidium.errors import Forbidden, NotFound
 from collidium.simulations import totals, transitions
@@ -78,8 +78,6 @@ async def list_requests(
 ) -> list[tuple[int, records.SimulationRequest]]:
     """Return up to ``limit`` requests with their serial numbers below ``before``, newest first."""
     query = SimulationRequest.all()
-    if before is not None:
-        query = query.filter(id__lt=before)
     if account_id is not None:
         query = query.filter(account_id=account_id)
     if states:
@@ -88,7 +86,7 @@ async def list_requests(
         query = query.filter(channel=channel)
     # The description of a million events' files takes a megabyte.
     listed = SimulationRequest._meta.db_fields - {"output"}  # noqa: SLF001 -- Tortoise has no other way
-    return [(row.id, view(row)) for row in await query.order_by("-id").limit(limit).only(*listed)]
+    return [(row.id, view(row)) for row in await newest(query, limit, before).only(*listed)]
 
 
 async def ordered_by(account_id: int) -> tuple[int, tuple[str, ...]]:
