@@ -13,7 +13,7 @@ from tortoise.expressions import Q
 from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
-from collidium.benchmarks.models import Arrival, Challenge, Evaluation
+from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Submission
 from collidium.database import transactional
 from collidium.errors import Unavailable
 from collidium.runtime.failpoints import reached
@@ -114,10 +114,15 @@ def _has_ended(before: datetime) -> Q:
 
 async def submitted_by(account_id: int) -> tuple[list[str], list[str]]:
     """SHA-256 of the models that only this account has sent, and of their predictions on other events."""
-    own = set(await Evaluation.filter(account_id=account_id).values_list("sha256", flat=True))
-    others = Evaluation.filter(sha256__in=list(own)).exclude(account_id=account_id)
-    alone = own - set(await others.values_list("sha256", flat=True))
+    alone = await sent_only_by(account_id, Evaluation)
     # Predictions contain the hash of their model, so equal ones are of the same model.
-    made = Evaluation.filter(account_id=account_id, again=True, sha256__in=list(alone))
+    made = Evaluation.filter(account_id=account_id, again=True, sha256__in=alone)
     predicted = await made.filter(predictions__not_isnull=True).values_list("predictions", flat=True)
-    return sorted(map(str, alone)), sorted(map(str, predicted))
+    return alone, sorted(map(str, predicted))
+
+
+async def sent_only_by(account_id: int, rows: type[Evaluation | Submission]) -> list[str]:
+    """SHA-256 of the files of an account's rows that no other account has sent."""
+    own = set(await rows.filter(account_id=account_id).values_list("sha256", flat=True))
+    others = rows.filter(sha256__in=list(own)).exclude(account_id=account_id)
+    return sorted(map(str, own - set(await others.values_list("sha256", flat=True))))

@@ -293,12 +293,10 @@ async def verify(
 
 async def submitted_by(account_id: int) -> tuple[int, list[str]]:
     """The number of submissions of an account, and the storage keys of files that only it has sent."""
-    own = set(await Submission.filter(account_id=account_id).values_list("sha256", flat=True))
-    others = Submission.filter(sha256__in=list(own)).exclude(account_id=account_id)
-    alone = own - set(await others.values_list("sha256", flat=True))
+    alone = await model_files.sent_only_by(account_id, Submission)
     count = await Submission.filter(account_id=account_id).count()
     models, predicted = await model_files.submitted_by(account_id)
-    predictions = [scorings.storage_key(sha256) for sha256 in sorted({*map(str, alone), *predicted})]
+    predictions = [scorings.storage_key(sha256) for sha256 in sorted({*alone, *predicted})]
     return count, [*predictions, *map(model_files.model_key, models)]
 
 
