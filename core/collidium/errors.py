@@ -67,6 +67,12 @@ class InvalidInput(RefusedError):
     status = 422
     title = "Invalid input"
 
+    @classmethod
+    def raise_for(cls, errors: Sequence[Mapping[str, Any]]) -> None:
+        """Raise the error with all problems of fields, if there are any."""
+        if errors:
+            raise cls("; ".join(f"{error['field']}: {error['detail']}" for error in errors), errors=errors)
+
     def __str__(self) -> str:
         """The message with the first problem, for tracebacks."""
         if not self.errors:

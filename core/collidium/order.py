@@ -201,11 +201,7 @@ def check(
                     f"pipeline {pipeline.name} does not vary {', '.join(sorted(unknown))}; it varies {known}",
                 )
             )
-    if problems:
-        raise InvalidInput(
-            "; ".join(f"{field}: {detail}" for field, detail in problems),
-            errors=[{"field": field, "detail": detail} for field, detail in problems],
-        )
+    InvalidInput.raise_for([{"field": field, "detail": detail} for field, detail in problems])
 
 
 def _presets() -> Mapping[str, Order]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -69,13 +69,14 @@ async def create(
     return view(row, platform)
 
 
-def problems_of_new(name: str, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the problems of the name and the dates of a new challenge."""
-    problems = _problems(None, fields)
+def problems_of_new(name: str, fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the field and the problem of the name and the dates of a new challenge."""
     if not is_name(name):
-        detail = f"two words or more of a-z and 0-9, joined by hyphens, of up to {LONGEST_NAME} characters"
-        problems.insert(0, {"field": "name", "detail": detail})
-    return problems
+        yield (
+            "name",
+            f"two words or more of a-z and 0-9, joined by hyphens, of up to {LONGEST_NAME} characters",
+        )
+    yield from _problems(None, fields)
 
 
 async def _truth_of(task: str, version: str | None) -> str:
@@ -172,28 +173,24 @@ async def correct_announcement(
     return view(row, platform)
 
 
-def _problems(row: Challenge | None, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The problems of the dates together; without ``row``, those of a new challenge."""
-    moment, problems = now(), []
+def _problems(row: Challenge | None, fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the field and the problem of dates; without ``row``, those of a new challenge."""
+    moment = now()
     if row is not None and row.opens_at is None and fields.get("opens_at") is not None:
-        problems.append({"field": "opens_at", "detail": "it is open already"})
+        yield "opens_at", "it is open already"
     opens, closes = (fields.get(name, getattr(row, name, None)) for name in ("opens_at", "closes_at"))
     for name, word in (("opens_at", "opened"), ("closes_at", "closed")):
         before, after = getattr(row, name, None), fields.get(name)
         has_ended = word == "closed" and getattr(row, "ended_at", None) is not None
         if before is not None and (before <= moment or has_ended) and name in fields:
-            detail = f"it {word} already, on {before:%Y-%m-%d %H:%M} UTC"
-            if row is not None and word == "closed":
-                detail += f"; {_how_to_reopen(row)}"
-            problems.append({"field": name, "detail": detail})
+            advice = f"; {_how_to_reopen(row)}" if row is not None and word == "closed" else ""
+            yield name, f"it {word} already, on {before:%Y-%m-%d %H:%M} UTC{advice}"
         elif after is not None and after <= moment:
-            problems.append({"field": name, "detail": f"{after.isoformat()} is in the past"})
+            yield name, f"{after.isoformat()} is in the past"
     if opens is not None and closes is not None and opens >= closes:
-        problems.append({"field": "closes_at", "detail": "it closes before it opens"})
+        yield "closes_at", "it closes before it opens"
     if (frozen := fields.get("teams_frozen_at")) is not None and not moment < frozen <= (closes or frozen):
-        detail = f"{frozen.isoformat()} is in the past, or after it closes"
-        problems.append({"field": "teams_frozen_at", "detail": detail})
-    return problems
+        yield "teams_frozen_at", f"{frozen.isoformat()} is in the past, or after it closes"
 
 
 def _how_to_reopen(row: Challenge) -> str:

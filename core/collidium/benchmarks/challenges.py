@@ -7,9 +7,10 @@ Each task has a challenge of its own name, without dates. Operators create other
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from tortoise.timezone import now
 
@@ -221,11 +222,9 @@ async def bump_revision(row: Challenge, *changed: str) -> None:
 def require_future(date: datetime | None, moment: datetime, field: str = "closes_at") -> None:
     """Raise InvalidInput for a date that has passed."""
     if date is not None and date <= moment:
-        refuse([{"field": field, "detail": f"{date.isoformat()} is in the past"}])
+        refuse([(field, f"{date.isoformat()} is in the past")])
 
 
-def refuse(problems: list[dict[str, Any]]) -> None:
-    """Raise InvalidInput with all problems, if there are any."""
-    if problems:
-        detail = "; ".join(f"{problem['field']}: {problem['detail']}" for problem in problems)
-        raise InvalidInput(detail, errors=problems)
+def refuse(problems: Iterable[tuple[str, str]]) -> None:
+    """Raise InvalidInput with all problems of fields, if there are any."""
+    InvalidInput.raise_for([{"field": field, "detail": detail} for field, detail in problems])

@@ -66,7 +66,7 @@ def check_numbers(order: Order, first_event: int) -> None:
         errors += error.errors
     if not 0 <= first_event <= _EVENT_IDS - max(order.events, 1):
         errors.append({"field": "first_event", "detail": f"event ids go from 0 to {_EVENT_IDS - 1}"})
-    _raise_if_any(errors)
+    UnknownOrder.raise_for(errors)
 
 
 def check_channel(order: Order, pipeline: Pipeline, lhe: LesHouches | None = None) -> None:
@@ -74,12 +74,12 @@ def check_channel(order: Order, pipeline: Pipeline, lhe: LesHouches | None = Non
     if lhe is not None:
         if not pipeline.takes_lhe:
             detail = f"pipeline {pipeline.name} takes no Les Houches file"
-            _raise_if_any([{"field": "lhe", "detail": detail}])
+            UnknownOrder.raise_for([{"field": "lhe", "detail": detail}])
         pipeline = replace(pipeline, channels=None, refused={})
     try:
         check(order, pipeline.channels, pipeline)
     except InvalidInput as error:
-        _raise_if_any(error.errors)
+        UnknownOrder.raise_for(error.errors)
 
 
 def can_simulate(order: Order, pipeline: Pipeline) -> bool:
@@ -89,13 +89,6 @@ def can_simulate(order: Order, pipeline: Pipeline) -> bool:
     except UnknownOrder:
         return False
     return True
-
-
-def _raise_if_any(errors: list[Mapping[str, object]]) -> None:
-    if errors:
-        raise UnknownOrder(
-            "; ".join(f"{error['field']}: {error['detail']}" for error in errors), errors=errors
-        )
 
 
 class CannotSimulate(CollidiumError):

@@ -182,8 +182,8 @@ async def draft_problems(seeding: Seeding, draft: Draft) -> AsyncIterator[str]:
     elif begun is None and row is not None:
         yield f"a challenge {draft.name} already exists"
     if row is None:
-        for problem in challenge_changes.problems_of_new(draft.name, draft.fields):
-            yield f"{problem['field']}: {problem['detail']}"
+        for field, problem in challenge_changes.problems_of_new(draft.name, draft.fields):
+            yield f"{field}: {problem}"
 
 
 async def is_prepared(seeding: Seeding, draft: Draft) -> bool:

@@ -209,17 +209,7 @@ async def _keep_once(
     # Lock order, to prevent deadlocks: the challenge, then the account.
     challenge = await Challenge.select_for_update().get(name=submission.challenge)
     await accounts.require_not_banned(submission.account_id)
-    if challenge.ended_at is not None and not admission.practice:
-        raise Conflict(f"{challenge.name} closed while the file was received and scored")
-    version = challenge.truth_version or ""
-    if admission.practice:
-        is_scored_so = whole(version) == whole(submission.truth_version)
-    else:
-        is_scored_so = version == submission.truth_version
-    if not (challenge.listed or admission.early) or not is_scored_so:
-        raise Unavailable(
-            "the task changed while the file was received and scored; submit it again", retry_after=1
-        )
+    _require_unchanged(challenge, submission, admission)
     # The account may have joined or left a team meanwhile.
     team = await team_of(submission.account_id, challenge.name)
     admission = replace(admission, team=team)
@@ -262,6 +252,21 @@ async def _keep_once(
         )
         reached("evaluate.before_commit")
     return Outcome(kept, deduplicated=False)
+
+
+def _require_unchanged(challenge: Challenge, submission: Submission, admission: Admission) -> None:
+    """Raise Conflict if the challenge closed since the admission, and Unavailable if its truth changed."""
+    if challenge.ended_at is not None and not admission.practice:
+        raise Conflict(f"{challenge.name} closed while the file was received and scored")
+    version = challenge.truth_version or ""
+    if admission.practice:
+        is_scored_so = whole(version) == whole(submission.truth_version)
+    else:
+        is_scored_so = version == submission.truth_version
+    if not (challenge.listed or admission.early) or not is_scored_so:
+        raise Unavailable(
+            "the task changed while the file was received and scored; submit it again", retry_after=1
+        )
 
 
 @transactional
@@ -355,9 +360,7 @@ def validated_links(links: Mapping[str, str | None]) -> dict[str, str | None]:
             kept[name] = link if link is None else _validated(name, link)
         except InvalidInput as error:
             errors += error.errors
-    if errors:
-        detail = "; ".join(f"{error['field']}: {error['detail']}" for error in errors)
-        raise InvalidInput(detail, errors=errors)
+    InvalidInput.raise_for(errors)
     return kept
 
 
