@@ -21,7 +21,7 @@ from tortoise.transactions import in_transaction
 
 from collidium.database.sqlite import ImmediateSqliteClient
 from collidium.errors import ConfigurationError
-from collidium.files.held import use_write_ahead_log
+from collidium.files.write_ahead_log import use_write_ahead_log
 from collidium.settings import sqlite_path
 
 APP = "collidium"

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from collidium.files.data_directory import make_private, make_private_file
-from collidium.files.held import HeldFile, sweep, use_write_ahead_log
+from collidium.files.held import HeldFile, sweep
+from collidium.files.write_ahead_log import use_write_ahead_log
 
 BUSY_SECONDS: Final = 30.0
 

@@ -14,7 +14,8 @@ from threading import Barrier
 import pytest
 
 from collidium.files.durable import is_full, replace, write_once
-from collidium.files.held import locked, use_write_ahead_log
+from collidium.files.held import locked
+from collidium.files.write_ahead_log import use_write_ahead_log
 
 
 def test_a_file_is_written_for_its_owner_alone(tmp_path: Path) -> None:

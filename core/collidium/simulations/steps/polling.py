@@ -20,7 +20,13 @@ from collidium.runtime.logs import message_of
 from collidium.simulations import transitions
 from collidium.simulations.models import SimulationRequest, State
 from collidium.simulations.orders import Ending
-from collidium.simulations.steps.ending import end, give_up, log_for_operators, message_for_owner
+from collidium.simulations.steps.working import (
+    end,
+    give_up,
+    log_for_operators,
+    message_for_owner,
+    poll_seconds,
+)
 from collidium.simulations.transitions import LeaseLost, mark_running
 
 if TYPE_CHECKING:
@@ -141,10 +147,3 @@ def _has_started(row: SimulationRequest, status: JobStatus) -> bool:
         and not status.reason
         and not transitions.past(row.deadline_at)
     )
-
-
-def poll_seconds(platform: Platform, runner_name: str) -> float:
-    """Return the seconds between two polls of a runner's jobs."""
-    runner = platform.runners.things.get(runner_name)
-    own = runner.poll_seconds if runner is not None else None
-    return platform.settings.poll_seconds if own is None else own
