@@ -190,11 +190,11 @@ def test_a_task_of_a_wheel_leaves_its_scores_behind(machine: Machine) -> None:
         assert "vertexing" not in {task.name for task in anna.tasks()}
         assert anna.submission(receipt.submission_id).scores == receipt.scores
         assert anna.me().credits == 10 + receipt.credits_earned > 10
-        with pytest.raises(Unavailable, match="no submissions now: no installed plugin brings it"):
+        with pytest.raises(Unavailable, match="no submissions now: no installed plugin provides it"):
             anna.submit("vertexing", predictions)
     (tasks,) = machine.ask("task list")
     left = vertexing(tasks)
-    assert (left["installed"], left["reason"]) == (False, "no installed plugin brings it")
+    assert (left["installed"], left["reason"]) == (False, "no installed plugin provides it")
 
 
 def test_the_example_of_the_documents_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,7 @@ class Provided(Generic[T]):
         """Return the object that a user named; raises NotFound, which lists the names."""
         if name not in self.things:
             known = ", ".join(sorted(self.things)) or "none"
-            raise NotFound(f"no installed plugin brings a {self.kind} {name!r} (installed: {known})")
+            raise NotFound(f"no installed plugin provides a {self.kind} {name!r} (installed: {known})")
         return self.things[name]
 
     def get(self, name: str) -> T:

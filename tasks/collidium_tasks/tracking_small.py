@@ -92,7 +92,7 @@ NAIVE: Final = 4
 #: Parameters of `helix`: positions of layers (29), their depths, limits and resolutions (30), searches (10),
 #: cuts (10), scattering (2) and the magnetic field (1).
 HELIX: Final = 82
-#: Parameters of `edges` besides `helix` and the weights: two searches (10), limits of pairs and links (4).
+#: Parameters of `edges`, without `helix` and the weights: two searches (10), limits of pairs and links (4).
 EDGES: Final = 14
 
 

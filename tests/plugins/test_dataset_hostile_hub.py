@@ -215,7 +215,7 @@ def test_a_wrong_footer_length_is_reported(hub: Hub) -> None:
     hub.content = CONTENT[:-8] + (2**31 - 1).to_bytes(4, "little") + b"PAR1"
     hub.content = hub.content.rjust(64 * 1024, b"\0")
     hub.tree = json.dumps([entry(content=hub.content, size=2**40)])
-    assert "is no parquet file" in str(refused(listed, hub))
+    assert "is not a parquet file" in str(refused(listed, hub))
 
 
 def test_invalid_column_names_are_reported(hub: Hub) -> None:

@@ -59,7 +59,7 @@ def _check(blueprint: object, prefix: str, mounted: list[str]) -> None:
     if not _PREFIX.fullmatch(prefix):
         raise ValueError("a url_prefix is written /name or /name/name")
     if prefix.split("/")[1] in RESERVED:
-        raise ValueError("the address is the platform's own")
+        raise ValueError("the address is reserved for the platform")
     for other in mounted:
         if other != FRONT and _overlap(prefix, other):
             raise ValueError(f"the address overlaps with {other}, which another blueprint has")
@@ -74,7 +74,9 @@ def _mount_on_scratch(app: Quart, blueprint: Blueprint, prefix: str) -> None:
     scratch = _scratch(app)
     scratch.register_blueprint(blueprint)
     if prefix == FRONT and any(rule.rule != FRONT for rule in scratch.url_map.iter_rules()):
-        raise ValueError("a blueprint at / has the front page alone: mount the rest under names of its own")
+        raise ValueError(
+            "a blueprint at / may only provide the front page: mount its other routes under /name"
+        )
 
 
 def _scratch(app: Quart) -> Quart:
@@ -145,7 +147,7 @@ class Isolation:
         return done
 
     async def _refuse(self) -> None:
-        raise Unavailable(f"plugin {self._origin!r} did not start; its operators find why in the log")
+        raise Unavailable(f"plugin {self._origin!r} did not start; the server's log has the reason")
 
 
 async def _exhaust(generator: AsyncGenerator[None]) -> None:

@@ -202,7 +202,7 @@ async def all_places(
         if cursor is None:
             break
     if (await current_version(version.challenge)).truth_version != version.truth_version:
-        raise Conflict(f"{version.challenge} was scored on other events meanwhile; try again")
+        raise Conflict(f"{version.challenge} has been scored on other events since; try again")
 
 
 async def all_results(

@@ -63,7 +63,7 @@ async def remove(name: str, hub_username: str, *, actor: str, http_request_id: s
     row = await challenges.locked(name)
     member = await Member.get_or_none(challenge=row.name, name_key=hub_username.casefold())
     if member is None:
-        raise NotFound(f"{hub_username[:100]!r} is no member of {row.name}")
+        raise NotFound(f"{hub_username[:100]!r} is not a member of {row.name}")
     await member.delete()
     await Invitation.filter(challenge=row.name, team_id__isnull=True).delete()
     details = {"challenge": row.name}

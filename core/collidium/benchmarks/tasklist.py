@@ -94,7 +94,7 @@ def _status(tasks: Provided[Task], name: str, row: Challenge | None) -> TaskStat
     if not listed:
         reason = f"not listed (collidium task add {name})"
     elif task is None:
-        reason = "no installed plugin brings it"
+        reason = "no installed plugin provides it"
     elif truth is None:
         reason = f"no truth yet (collidium truth import {name} --from ...)"
     elif row is not None:

@@ -184,7 +184,7 @@ async def join(account: AccountView, name: str, code: str, organisations: Collec
 
 @transactional
 async def remove(account: AccountView, name: str, hub_username: str) -> None:
-    """Leave one's team, or remove another member as its captain; the team's invitations end.
+    """Remove the account from its team, or, by the captain, another member; the team's invitations end.
 
     Raises NotFound, Forbidden for other members than the captain, and Conflict if the team has submitted or
     teams are fixed.

@@ -105,12 +105,12 @@ def fetch_tail(
     """
     length = min(TAIL_BYTES, file.size)
     if length < _ENDING + len(_MAGIC):
-        raise UnusableDataset(f"{file.path}: is no parquet file")
+        raise UnusableDataset(f"{file.path}: is not a parquet file")
     address = repository.address(file.path)
     tail, _ = hub.read_range(address, file.path, file.size - length, file.size)
     length = int.from_bytes(tail[-_ENDING : -len(_MAGIC)], "little") + _ENDING
     if tail[-len(_MAGIC) :] != _MAGIC or length > min(file.size, maximum):
-        raise UnusableDataset(f"{file.path}: is no parquet file")
+        raise UnusableDataset(f"{file.path}: is not a parquet file")
     if length > len(tail):
         tail, _ = hub.read_range(address, file.path, file.size - length, file.size)
     return tail

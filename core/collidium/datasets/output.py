@@ -191,7 +191,7 @@ def _size(path: Path, root: Path) -> int:
     except FileNotFoundError:
         found = None
     if found is None or not stat.S_ISREG(found.st_mode) or not path.resolve().is_relative_to(root):
-        raise UnusableDataset(f"the output file {path.name} is no file of the job's own")
+        raise UnusableDataset(f"the output file {path.name} was not written by the job")
     if is_sparse(found):
         raise UnusableDataset(
             f"the output file {path.name} has holes: it is {found.st_size} bytes long, "
@@ -206,7 +206,7 @@ def _tables(paths: Iterable[Path]) -> dict[str, list[Path]]:
     for path in paths:
         name = _NAME.fullmatch(path.name)
         if name is None:
-            raise UnusableDataset(f"the output has a file {path.name!r}, which is no table of a dataset")
+            raise UnusableDataset(f"the output has a file {path.name!r}, which is not a table of a dataset")
         shard = (int(name["number"] or 0), int(name["count"] or 1), path)
         found.setdefault(name["table"], []).append(shard)
     for table, shards in found.items():

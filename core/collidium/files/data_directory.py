@@ -14,7 +14,7 @@ from collidium.files.held import delete_older, sweep
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: Private directories below the data directory, besides those that the hub and the admin token create.
+#: Private directories below the data directory, in addition to those that the hub and the admin token create.
 PRIVATE = ("truth", "storage", "uploads", "outputs")
 #: Directories that runners create.
 OF_RUNNERS = ("mock-jobs", "container-jobs", "slurm")

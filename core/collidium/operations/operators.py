@@ -135,7 +135,7 @@ def _problems(name: str, scopes: set[str], challenge: str | None) -> list[dict[s
     if challenge is not None and not _CHALLENGE.fullmatch(challenge):
         problems.append(("challenge", "not a name that a challenge may have"))
     if challenge is not None and scopes != {Scope.BENCHMARKS}:
-        problems.append(("scopes", "an organiser of one challenge has the scope benchmarks alone"))
+        problems.append(("scopes", "an organiser of one challenge may only have the scope benchmarks"))
     return [{"field": field, "detail": detail} for field, detail in problems]
 
 

@@ -103,9 +103,7 @@ def _with_runtime(pipeline: Pipeline, runtime: str) -> Choice:
 
 def _natively(pipeline: Pipeline) -> Choice:
     if pipeline.native is None:
-        raise CannotSimulate(
-            f"pipeline {pipeline.name} runs in containers alone, --runtime none is not for it"
-        )
+        raise CannotSimulate(f"pipeline {pipeline.name} runs only in containers, not with --runtime none")
     if absent := _absent(pipeline):
         raise CannotSimulate(
             f"pipeline {pipeline.name} needs {' and '.join(absent)} on this machine: {_install(pipeline)}"

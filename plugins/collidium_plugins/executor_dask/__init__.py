@@ -1,7 +1,7 @@
 """Executor ``dask``: runs calls on the workers of a Dask cluster, in processes with limits.
 
 Dask cannot limit or end a running call, so each worker uses the executor ``processes``: a call that crashes,
-hangs or exceeds its memory affects no other. Calls of a lost machine are repeated on another. Whoever has a
+hangs or exceeds its memory affects no other. Calls of a lost machine are repeated on another. Anyone with a
 certificate of the cluster's authority can run code on all of its machines.
 """
 

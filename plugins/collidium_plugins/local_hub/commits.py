@@ -299,7 +299,7 @@ def _large(db: sqlite3.Connection, repo: Repo, change: PutLarge) -> Entry:
 def reference_object(db: sqlite3.Connection, blobs: Blobs, repo_id: int, sha256: str, size: int) -> None:
     """Reference a content from a repository. ``db`` holds the write lock, so no other process deletes it."""
     if not blobs.path(sha256).exists():
-        raise HubError(503, "The content was deleted meanwhile; try again")
+        raise HubError(503, "The content has been deleted since; try again")
     db.execute("INSERT OR IGNORE INTO objects VALUES (?, ?, ?)", (repo_id, sha256, size))
 
 

@@ -163,7 +163,7 @@ def _quantities_of(path: Path) -> Mapping[str, Any]:
             _loaded(entry)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(
-            f"{path} is no file of quantities, as `collidium validate --json` writes: {error!r}"
+            f"{path} is not a file of quantities as written by `collidium validate --json`: {error!r}"
         ) from error
     return dict(quantities)
 

@@ -110,7 +110,7 @@ def test_what_is_asked_for_by_name(machine: Machine) -> None:
     assert machine.chosen("odd") == ("odd", "podman")
     with pytest.raises(CannotSimulate, match="acts has no image: give --runtime none"):
         machine.choose("acts", "podman")
-    with pytest.raises(CannotSimulate, match="odd runs in containers alone"):
+    with pytest.raises(CannotSimulate, match="odd runs only in containers"):
         machine.choose("odd", "none")
 
 

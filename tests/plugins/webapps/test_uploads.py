@@ -215,7 +215,7 @@ def test_from_the_choice_of_a_file_to_the_receipt(
     text.write_text("not parquet, whatever its name")
     with huge.open("wb") as sparse:
         sparse.truncate(9 * 10**9)
-    for path, trouble in ((text, "is no parquet file"), (huge, "has 9 GB; at most")):
+    for path, trouble in ((text, "is not a parquet file"), (huge, "has 9 GB; at most")):
         file.set_input_files(path)
         expect(page.locator("#file-trouble")).to_contain_text(trouble)
     check.click()

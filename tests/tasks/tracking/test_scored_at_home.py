@@ -166,7 +166,7 @@ def test_score_needs_nothing_of_a_server(site: Site, tmp_path: Path) -> None:
 
 def test_score_names_what_is_wrong_beyond_the_file(site: Site) -> None:
     columns = site.predictions(7)
-    with pytest.raises(NotFound, match="no installed plugin brings a task 'trakking'"):
+    with pytest.raises(NotFound, match="no installed plugin provides a task 'trakking'"):
         collidium.score("trakking", columns, truth_from=site.source)
     with pytest.raises(InvalidInput, match="no option hits=heavy"):
         collidium.score("tracking", columns, truth_from=site.source, options={"hits": "heavy"})

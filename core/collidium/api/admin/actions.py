@@ -111,7 +111,7 @@ async def operators() -> Response:
 @validate_request(OperatorBody)
 @document_response(Operator)
 async def add(data: OperatorBody) -> Response:
-    """Add an operator and return its token. It takes no Idempotency-Key, because the answer is not stored."""
+    """Add an operator and return its token. It takes no Idempotency-Key: the response is not stored."""
     return answer(await operations.add_operator(data.name, data.scopes, data.challenge, **audit_fields()))
 
 

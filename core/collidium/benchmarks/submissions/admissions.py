@@ -205,7 +205,7 @@ async def _admission(
         raise await tasklist.unknown(row.name)
     task, version = platform.tasks.things.get(row.task), row.truth_version
     if task is None or version is None:
-        reason = "no installed plugin brings it" if task is None else await _without_truth(row)
+        reason = "no installed plugin provides it" if task is None else await _without_truth(row)
         raise Unavailable(f"{row.name} accepts no submissions now: {reason}", retry_after=3600)
     practice = challenges.state_of(row, began_at) == "practice"
     if practice and (part := Part.of(version)):

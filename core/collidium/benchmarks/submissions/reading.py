@@ -113,7 +113,7 @@ async def own_row(account: AccountView, submission_id: str) -> Submission:
     """A submission of an account; raises NotFound, and Forbidden for another account's."""
     row = await row_of(submission_id)
     if row.account_id != account.id:
-        raise Forbidden(f"submission {submission_id} is of {row.hub_username}, who alone can do this")
+        raise Forbidden(f"submission {submission_id} is of {row.hub_username}: only this account can do this")
     return row
 
 

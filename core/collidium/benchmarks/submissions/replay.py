@@ -145,7 +145,7 @@ async def _run_once(plan: Replay, *, apply: bool) -> Review:
     # Bests are decided under the challenge's lock.
     challenge = await Challenge.select_for_update().get(name=target.challenge)
     if challenge.truth_version != target.truth_version:
-        raise Conflict("the task's truth changed meanwhile; score again against the new one")
+        raise Conflict("the task's truth has changed since; score again against the new one")
     rows = await Submission.filter(challenge=challenge.name).order_by("submitted_at", "id")
     made = {scoring.submission_id: scoring for scoring in await scorings.of_versions(*target.versions)}
     if plan.standings:
@@ -178,7 +178,7 @@ async def _change_standings(
     for row in rows:
         if (new := plan.standings.get(row.id)) is not None:
             if (row.standing == "ranked") == (new.standing == "ranked"):
-                raise Conflict(f"submission {row.id} is {row.standing} meanwhile")
+                raise Conflict(f"submission {row.id} is now {row.standing}")
             if new.standing == "withdrawn" and row.credits_earned:
                 # The same gain could be paid again, to another account.
                 raise Conflict("the submission earned credits: it cannot be withdrawn")

@@ -156,7 +156,7 @@ async def _keep_once(
 
 @transactional
 async def reproduce(platform: Platform, account: AccountView, submission_id: str) -> records.Evaluation:
-    """Run the model of one's submission on public events, for the price of a model.
+    """Run the model of the account's submission on public events, for the price of a model.
 
     Idempotent: there is one run on these events, whatever its outcome. Raises NotFound, Forbidden for another
     account's submission, PaymentRequired, and Conflict if it cannot be run.

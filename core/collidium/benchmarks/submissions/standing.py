@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @transactional
 async def choose(account: AccountView, submission_id: str, chosen: bool) -> None:
-    """Choose a submission of one's own or one's team for the final results, or undo that.
+    """Choose a submission of the account or its team for the final results, or undo that.
 
     Raises NotFound, Forbidden for another participant's, and Conflict after final results or while models run
     on the final events, for a submission without a rank, and when the maximum number is chosen.
@@ -79,7 +79,7 @@ async def change(
     final: bool | None,
     check_claim: CheckClaim,
 ) -> records.Submission:
-    """Change links of one's own submission (None removes one) and choose it or not, all or nothing.
+    """Change the links of an account's submission (None removes one), and choose it or not, atomically.
 
     A model that is named is checked, also where it is the one that is linked already. Raises InvalidInput
     with every problem of the links, NotFound, Forbidden for another account's submission, and what
@@ -111,7 +111,7 @@ async def _change_once(
 
 
 async def withdraw(platform: Platform, account: AccountView, submission_id: str) -> records.Submission:
-    """Withdraw one's submission for good while its challenge is open.
+    """Withdraw the account's submission permanently while its challenge is open.
 
     Raises NotFound, Forbidden for another account's, and Conflict if the challenge is not open, or if the
     submission has lost its rank or earned credits.

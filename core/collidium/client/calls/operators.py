@@ -61,14 +61,14 @@ class OperatorCalls:
         Raises
         ------
         InvalidInput
-            If ``delta`` is no amount of credits.
+            If ``delta`` is not a valid amount of credits.
         NotFound
             If there is no such account.
         Conflict
             If the balance would become negative.
         """
         if not delta.is_finite() or not isfinite(delta):
-            raise InvalidInput(f"{delta} is no amount of credits")
+            raise InvalidInput(f"{delta} is not a valid amount of credits")
         # As a float the number keeps its three places up to far beyond any balance.
         body = {"hub_username": hub_username, "delta": float(delta), "reason": reason}
         headers = idempotency_header(idempotency_key)

@@ -77,7 +77,7 @@ class Publication:
         if not _NAME.fullmatch(self.repo):
             raise InvalidInput(f"{self.repo!r} cannot be the name of a repository: NAME or NAMESPACE/NAME")
         if self.tag is not None and not _TAG.fullmatch(self.tag):
-            raise InvalidInput(f"{self.tag!r} cannot be a tag: letters, digits and . _ + - alone")
+            raise InvalidInput(f"{self.tag!r} cannot be a tag: only letters, digits and . _ + -")
         if self.withholding is not None:
             inside, outside = self.withholding.truth.resolve(), self.directory.resolve()
             if inside == outside or outside in inside.parents or inside in outside.parents:
@@ -218,7 +218,7 @@ def _read_card(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise UnusableDataset(f"{path}: is no text in UTF-8") from error
+        raise UnusableDataset(f"{path}: is not UTF-8 text") from error
     split_card(text)  # before anything is written
     return text
 

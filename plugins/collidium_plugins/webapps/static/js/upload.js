@@ -57,7 +57,7 @@ async function problemWith(file, largest) {
   try {
     const ends = [file.slice(0, MAGIC.length), file.slice(Math.max(0, file.size - MAGIC.length))];
     const texts = await Promise.all(ends.map((end) => end.text()));
-    if (file.size < MIN_BYTES || texts.some((text) => text !== MAGIC)) return `${file.name} is no parquet file.`;
+    if (file.size < MIN_BYTES || texts.some((text) => text !== MAGIC)) return `${file.name} is not a parquet file.`;
   } catch {
     return `${file.name} cannot be read. Choose it again.`;
   }
