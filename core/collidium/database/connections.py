@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
@@ -198,11 +199,18 @@ async def connected(url: str) -> AsyncIterator[None]:
     await Tortoise.init(config=settings, _enable_global_fallback=True)
     try:
         if path:  # now, as Tortoise would never release its lock if a later caller were cancelled here
-            await connection().create_connection(with_db=True)
+            await _open_sqlite(path)
         yield
     finally:
         await settled()
         await Tortoise.close_connections()
+
+
+async def _open_sqlite(path: Path) -> None:
+    try:
+        await connection().create_connection(with_db=True)
+    except sqlite3.Error as error:
+        raise ConfigurationError(f"the database {path} cannot be opened: {error}") from error
 
 
 def connection() -> BaseDBAsyncClient:

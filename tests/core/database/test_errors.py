@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import resource
 import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import asyncpg
 import pytest
 from asyncpg.exceptions._base import DataError as BadArgument
+from tests.full_disk import full_disk, limited_files
 from tortoise.exceptions import (
     DBConnectionError,
     DoesNotExist,
@@ -26,6 +26,7 @@ from collidium import database, settings
 from collidium.accounts.models import Account
 from collidium.database.errors import is_away
 from collidium.errors import ConfigurationError
+from collidium.testing.databases import sqlite_url
 
 
 def of_sqlite(code: int, kind: type[sqlite3.Error] = sqlite3.OperationalError) -> sqlite3.Error:
@@ -187,16 +188,13 @@ async def test_a_refused_connection_reports_an_unreachable_database(
 # -- SQLite --------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def full_disk(database_file: Path) -> Iterator[None]:
-    """No file of this process may become larger than the write-ahead log is."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    size = database_file.with_name(f"{database_file.name}-wal").stat().st_size
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+async def test_sqlite_on_a_full_disk_is_a_configuration_error(tmp_path: Path) -> None:
+    url = sqlite_url(tmp_path / "full.sqlite3")
+    await database.migrate(url)
+    # Too small for the index of the write-ahead log, which each first connection creates.
+    with limited_files(4096), pytest.raises(ConfigurationError, match=r"full\.sqlite3 cannot be opened: "):
+        await database.check(url)
+    assert await database.check(url) == []
 
 
 async def test_a_commit_that_finds_the_disk_full_is_not_in_the_way(connected: str) -> None:
