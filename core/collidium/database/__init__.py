@@ -10,7 +10,7 @@ from collidium.database.connections import (
     transactional,
     transactional_at_once,
 )
-from collidium.database.schema import check, migrate, opened, require_known_schema
+from collidium.database.schema import check, migrate, opened, require_known_schema, require_writable
 from collidium.database.statements import (
     Statement,
     insertion,
@@ -37,6 +37,7 @@ __all__ = [
     "on_commit",
     "opened",
     "require_known_schema",
+    "require_writable",
     "rows_of",
     "stored",
     "together",

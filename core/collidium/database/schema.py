@@ -77,6 +77,11 @@ async def require_known_schema() -> None:
         raise ConfigurationError("the database cannot be used: " + "; ".join(problems))
 
 
+async def require_writable() -> None:
+    """Write without a change; raises if the connected database is full, read-only or a standby."""
+    await connection().execute_query("UPDATE tortoise_migrations SET name = name")
+
+
 @asynccontextmanager
 async def _reachable(url: str) -> AsyncIterator[None]:
     async with connected(url):

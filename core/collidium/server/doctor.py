@@ -105,6 +105,8 @@ async def _database(settings: Settings, loaded: Plugins) -> Finding:
         await database.migrate(settings.database)  # as a server does when it starts
     if problems := await database.check(settings.database):
         raise RuntimeError("; ".join(problems))
+    async with database.connected(settings.database):
+        await database.require_writable()
     if settings.sqlite_file:
         return "SQLite, with the schema of this release", "for several machines use PostgreSQL"
     return "PostgreSQL, with the schema of this release", ""

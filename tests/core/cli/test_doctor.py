@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.full_disk import full_disk
 from tests.waiting import eventually
 from tortoise.timezone import now
 
@@ -90,6 +93,23 @@ async def test_broken_parts_are_named_and_do_not_hide_others(
     assert "PLATFORM_HUB_URL" in found["hub"].advice
     assert (found["processes"].status, found["processes"].found) == ("warning", "other:1 runs 0.1")
     assert __version__ in found["processes"].advice
+
+
+async def test_a_database_that_only_reads_is_found(migrated_database_url: str) -> None:
+    chosen = settings.load(database_url=migrated_database_url)
+    check = "database", chosen, plugins.load(), *doctor.PARTS["database"]
+    if file := chosen.sqlite_file:
+        with closing(sqlite3.connect(file)) as other:
+            other.execute("PRAGMA user_version = 1")
+            with full_disk(file):
+                found = await run_check(*check)
+    else:
+        async with database.connected(migrated_database_url):
+            (name,) = (row["name"] for row in await database.rows_of("SELECT current_database() AS name"))
+            await database.rows_of(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        found = await run_check(*check)
+    assert found.status == "failed"
+    assert ("disk I/O error" if chosen.sqlite_file else "read-only") in found.found
 
 
 async def test_other_settings_are_named_with_their_processes(
