@@ -9,11 +9,15 @@ import inspect
 import re
 from collections.abc import Iterable
 from dataclasses import fields
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
+from collidium.cli.requests import print_request
 from collidium.cli.simulate import simulate as simulate_command
 from collidium.client import Client, local_simulation
 from collidium.contracts import pipeline
@@ -23,6 +27,7 @@ from collidium.records import SimulationRequest
 from collidium.simulations import models
 from collidium.testing.server import ServerProcess
 from collidium_runners import command as runner_command
+from collidium_tui.screens.requests import detail
 
 ORDERED = {field.name for field in fields(Order)}
 #: What the price does not depend on.
@@ -45,6 +50,27 @@ FREE = {"seed"}
 )
 def test_a_field_of_an_order_is_taken_and_kept(names: Iterable[str | None]) -> None:
     assert ORDERED - set(names) == set()
+
+
+def test_a_field_of_an_order_is_shown_by_command_and_console(capsys: pytest.CaptureFixture[str]) -> None:
+    ordered: dict[str, Any] = {
+        field.name: f"some-{field.name}" if field.type == "str" else 700 + number
+        for number, field in enumerate(fields(Order))
+    }
+    request = SimulationRequest(
+        request_id="0c62a9ba44bd4ff18f0f73a8de5c3c2d",
+        hub_username="ada",
+        state="queued",
+        created_at=datetime(2026, 1, 31, tzinfo=UTC),
+        credits_charged=Decimal(1),
+        credits_refunded=Decimal(0),
+        estimated_node_hours=Decimal(1),
+        node_hours=Decimal(1),
+        **ordered,
+    )
+    print_request(request)
+    for shown in (capsys.readouterr().out, detail.order(request)):
+        assert {name for name, value in ordered.items() if str(value) not in shown} == set()
 
 
 def test_a_field_of_an_order_is_in_the_api_and_on_the_pages(tmp_path: Path) -> None:

@@ -206,4 +206,5 @@ def state(request: SimulationRequest) -> str:
 def order(request: SimulationRequest) -> str:
     """Describe the order."""
     events = counted(request.events, "events")
-    return f"{events} of {request.channel} at pileup {request.pileup}, seed {request.seed}"
+    varied = f", varied: {request.vary}" if request.vary else ""
+    return f"{events} of {request.channel} at pileup {request.pileup}, seed {request.seed}{varied}"
