@@ -19,6 +19,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,10 +31,13 @@ from collidium.datasets.output import check_output
 from collidium.errors import UnusableDataset
 from collidium.files import durable
 from collidium.files.held import locked
+from collidium.order import Order
 from collidium.pipelines.production import CannotSimulate, Production
 
 HIDDEN: Final = ".collidium"
 _DATA: Final = "data"
+#: Fields that records of earlier releases may lack.
+_DEFAULTS: Final = {field.name: field.default for field in fields(Order) if field.default is not MISSING}
 
 
 class Work:
@@ -62,7 +66,7 @@ class Work:
     @property
     def started(self) -> Mapping[str, Any] | None:
         """The identity of the simulation here, None if none was started."""
-        return _read(self.hidden / "order.json")
+        return _completed(_read(self.hidden / "order.json"))
 
     def refuse_anything_else(self, production: Production) -> None:
         """Raise CannotSimulate if the directory has another simulation or other files."""
@@ -148,7 +152,7 @@ class Work:
     @property
     def finished(self) -> Mapping[str, Any] | None:
         """The result of the simulation, None if it is not finished."""
-        return _read(self.hidden / "finished.json")
+        return _completed(_read(self.hidden / "finished.json"))
 
     def finish_all(self, result: Mapping[str, Any]) -> None:
         """Record the result of the simulation, and delete the working directory."""
@@ -184,6 +188,10 @@ def _read(path: Path) -> dict[str, Any] | None:
     except (FileNotFoundError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _completed(record: dict[str, Any] | None) -> Mapping[str, Any] | None:
+    return record and _DEFAULTS | record
 
 
 def _json(value: object) -> str:

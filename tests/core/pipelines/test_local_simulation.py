@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -314,6 +315,16 @@ def test_a_directory_in_use_is_refused(here: Machine) -> None:
     here.simulate(watch=meanwhile)
     assert here.ended == [(name, "done") for name in NAMES]
     eventually(lambda: running(here) == [])
+
+
+def test_records_of_a_release_with_fewer_fields_are_known(here: Machine) -> None:
+    here.simulate()
+    for name in ("order.json", "finished.json"):
+        file = here.directory / ".collidium" / name
+        record = json.loads(file.read_text())
+        del record["vary"]
+        file.write_text(json.dumps(record))
+    assert here.simulate().made_before
 
 
 @pytest.mark.parametrize(
