@@ -1,4 +1,4 @@
-"""``collidium hit-weights``: adds TrackML's hit weights to a dataset, for training."""
+"""``collidium hit-weights``: adds TrackML's hit weights, those of ``tracking/truth.py``, to a dataset."""
 
 from __future__ import annotations
 

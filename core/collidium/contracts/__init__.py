@@ -2,8 +2,9 @@
 
 One module per contract: :mod:`~collidium.contracts.task`, with :mod:`~collidium.contracts.model` for the
 models that a task takes, :mod:`~collidium.contracts.executor`,
-:mod:`~collidium.contracts.storage`, :mod:`~collidium.contracts.identity` and
-:mod:`~collidium.contracts.runner`. They import no other module of the platform.
+:mod:`~collidium.contracts.storage`, :mod:`~collidium.contracts.identity`,
+:mod:`~collidium.contracts.runner` and :mod:`~collidium.contracts.pipeline`. They import no other module of
+the platform.
 """
 
 from typing import Final

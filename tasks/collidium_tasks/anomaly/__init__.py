@@ -1,4 +1,8 @@
-"""The anomaly benchmark: find events beyond the Standard Model in a blinded mix."""
+"""The anomaly benchmark: find events beyond the Standard Model in a blinded mix.
+
+:mod:`.tally` has the card, the scores by channel and what the metrics make of them, with
+:mod:`collidium_tasks.ranking`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The jets benchmark: identify jets of b, c and light quarks."""
+"""The jets benchmark: identify jets of b, c and light quarks.
+
+:mod:`.card` has columns, metrics and truth, :mod:`.tally` the scores by flavour and what the metrics make of
+them, with :mod:`collidium_tasks.ranking`.
+"""
 
 from __future__ import annotations
 
