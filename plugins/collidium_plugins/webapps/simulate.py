@@ -6,7 +6,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from quart import Response, request
@@ -260,6 +260,10 @@ class Order:
     vary: str
 
 
+def _new_key() -> str:
+    return secrets.token_urlsafe(24)
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """The fields of the form as they were typed."""
@@ -268,10 +272,10 @@ class Form:
     events: str
     pileup: str
     seed: str
-    vary: str
-    private: bool
+    vary: str = ""
+    private: bool = False
     #: Idempotency key of the order.
-    key: str
+    key: str = field(default_factory=_new_key)
 
     def filled_in(self, typed: Mapping[str, str]) -> Form:
         """Fill in typed values."""
@@ -288,11 +292,11 @@ class Form:
     @classmethod
     def untouched(cls, limits: OrderLimits, presets: Sequence[Preset]) -> Form:
         """The initial form, with the first preset."""
-        rest = str(limits.default_seed), "", False, _new_key()
+        seed = str(limits.default_seed)
         for preset in presets:
-            return cls(preset.channel, str(preset.events), str(preset.pileup), *rest)
+            return cls(preset.channel, str(preset.events), str(preset.pileup), seed)
         channel = limits.channels[0] if limits.channels else ""
-        return cls(channel, str(limits.events.minimum), str(limits.pileup.minimum), *rest)
+        return cls(channel, str(limits.events.minimum), str(limits.pileup.minimum), seed)
 
     def order(self) -> Order:
         """Parse the numbers of the order, which the backend validates. Raises InvalidInput."""
@@ -305,10 +309,6 @@ class Form:
     def with_new_key(self) -> Form:
         """The same form as a new order."""
         return replace(self, key=_new_key())
-
-
-def _new_key() -> str:
-    return secrets.token_urlsafe(24)
 
 
 ROUTES: Final[list[Route]] = [
