@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from collidium.contracts.tables import list_lengths, nested, positions_in_event
 from collidium.datasets import layout
 from collidium.datasets.reading.dataset import parquet_files
-from collidium.datasets.reading.shards import EventTable, blocks_of
+from collidium.datasets.reading.shards import EventTable, blocks_of, common_events
 from collidium.datasets.schemas import SCHEMAS
 from collidium.datasets.writing import ShardWriter
 from collidium.errors import Conflict, UnusableDataset
@@ -214,7 +214,7 @@ def add_jets(
     names = (_SOURCE, "particles") if flavours else (_SOURCE,)
     shards = {name: [directory / path for path in layout.shards(paths, name, chosen)] for name in names}
     tables = {name: EventTable(name, files) for name, files in shards.items()}
-    events = _events_of(tables)
+    events = common_events(tables)
     target, events_per_shard = _target(shards[_SOURCE], chosen)
     counts = np.zeros(256, np.int64)
     with work_directory(directory / _WORK) as scratch:
@@ -243,14 +243,6 @@ def _target(shards: list[Path], config: str) -> tuple[Path, int | None]:
         events = max(pq.read_metadata(shard).num_rows for shard in shards)
         return folder.with_name(f"{config}_{_TABLE}"), max(events, 1)
     return folder / f"{_TABLE}.parquet", None
-
-
-def _events_of(tables: dict[str, EventTable]) -> npt.NDArray[np.int64]:
-    source = tables[_SOURCE].event_ids
-    for name, table in tables.items():
-        if not np.array_equal(table.event_ids, source):
-            raise UnusableDataset(f"tables {name} and {_SOURCE} have different events")
-    return source
 
 
 def _flavours(block: pa.Table) -> npt.NDArray[np.int64]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
 from collidium.datasets.reading.dataset import Dataset, parquet_files
-from collidium.datasets.reading.shards import blocks_of
+from collidium.datasets.reading.shards import blocks_of, common_events
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.runtime.progress import Progress, ProgressCount
 from collidium_plugins.validation.events import Block, MissingColumn
@@ -119,10 +119,7 @@ def _histograms(
     tables = {name: dataset.table(name) for name in _TABLES if name in there}
     if _TABLES[0] not in tables:
         raise UnusableDataset(f"there is no table {_TABLES[0]}; there are: {', '.join(there)}")
-    ids = tables[_TABLES[0]].event_ids
-    for name, table in tables.items():
-        if not np.array_equal(table.event_ids, ids):
-            raise UnusableDataset(f"tables {name} and {_TABLES[0]} have different events")
+    ids = common_events(tables)
     if events is not None:
         ids = ids[(ids >= events.start) & (ids < events.stop)]
     if not len(ids):

@@ -138,10 +138,17 @@ def show_challenge(found: Challenge) -> None:
         rows["teams are fixed"] = found.teams_frozen_at or found.closes_at or "when it is closed"
     show_record(found, rows)
     if not json_wanted():
-        for text in (text for pair in data_lines(found.card) for text in pair) if found.card else ():
+        for text in _texts(found):
             print_text(text)
-        for number, one in enumerate(found.announcements, start=1):
-            edited = f", edited {one.edited_at:%Y-%m-%d %H:%M}" if one.edited_at else ""
-            print_text(f"{number}. {one.at:%Y-%m-%d %H:%M}{edited}: {one.text}")
-        for line in found.rules.splitlines():
-            print_text(line)
+
+
+def _texts(found: Challenge) -> Iterator[str]:
+    """Yield how to get the data, the announcements and the rules of a challenge."""
+    if found.card:
+        for about, command in data_lines(found.card):
+            yield about
+            yield command
+    for number, one in enumerate(found.announcements, start=1):
+        edited = f", edited {one.edited_at:%Y-%m-%d %H:%M}" if one.edited_at else ""
+        yield f"{number}. {one.at:%Y-%m-%d %H:%M}{edited}: {one.text}"
+    yield from found.rules.splitlines()

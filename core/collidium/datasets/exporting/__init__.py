@@ -18,7 +18,7 @@ from collidium.contracts.task import EventRange
 from collidium.datasets import layout
 from collidium.datasets.access import Fetched, catalogue, download
 from collidium.datasets.exporting import hepmc3
-from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of
+from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of, common_events
 from collidium.errors import ConfigurationError, Conflict, UnusableDataset
 from collidium.files import durable
 from collidium.files.durable import is_full, replacing
@@ -103,13 +103,11 @@ def export(
         name: EventTable(name, [fetched.directory / path for path in paths])
         for name, paths in fetched.shards.items()
     }
-    ids = next(iter(opened.values())).event_ids
-    for name, table in opened.items():
-        if events is not None:
+    if events is None:
+        ids = common_events(opened, ": choose --events")
+    else:
+        for table in opened.values():
             table.refuse_missing(events)
-        elif not np.array_equal(table.event_ids, ids):
-            raise UnusableDataset(f"table {name} has other events than {next(iter(opened))}: choose --events")
-    if events is not None:
         ids = np.arange(events.start, events.stop)
     per_file = events_per_file or max(len(ids), 1)
     starts = range(0, len(ids), per_file) if events_per_file else [0]

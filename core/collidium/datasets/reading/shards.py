@@ -372,6 +372,15 @@ def _in_order(parts: Sequence[pa.Table]) -> pa.Table:
     return table
 
 
+def common_events(tables: Mapping[str, EventTable], advice: str = "") -> EventIds:
+    """Return the event ids of tables. Raises UnusableDataset, with ``advice``, if they differ."""
+    first, *others = tables.values()
+    for table in others:
+        if not np.array_equal(table.event_ids, first.event_ids):
+            raise UnusableDataset(f"tables {table.name} and {first.name} have different events{advice}")
+    return first.event_ids
+
+
 #: Stored bytes of all tables that :func:`blocks_of` reads at once; many times as much in memory.
 BLOCK_BYTES: Final = 8 * 1024**2
 
