@@ -15,10 +15,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from opcode import opmap
+from operator import attrgetter
 from queue import Full, Queue
 from threading import Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import pluggy
 
@@ -60,13 +61,6 @@ class PluginRecord:
     #: ``loaded``, ``blocked`` or ``failed``.
     state: str
     error: str | None = None
-
-
-class Named(Protocol):
-    """Something that a setting selects by name."""
-
-    @property
-    def name(self) -> str: ...
 
 
 T = TypeVar("T")
@@ -210,20 +204,20 @@ class Plugins:
         return self._collect(kind, "collidium_baselines", lambda one: f"{one.task}/{one.name}")
 
     def runners(self, settings: Settings) -> Provided[Runner]:
-        return self._collect(_selectable("runner"), "collidium_runners", _name, settings=settings)
+        return self._collect(_selectable("runner"), "collidium_runners", settings=settings)
 
     def storages(self, settings: Settings) -> Provided[Storage]:
-        return self._collect(_selectable("storage"), "collidium_storages", _name, settings=settings)
+        return self._collect(_selectable("storage"), "collidium_storages", settings=settings)
 
     def identity_providers(self, settings: Settings) -> Provided[IdentityProvider]:
         kind = Provided[Any]("identity provider", "PLATFORM_IDENTITY")
-        return self._collect(kind, "collidium_identity_providers", _name, settings=settings)
+        return self._collect(kind, "collidium_identity_providers", settings=settings)
 
     def executors(self, settings: Settings) -> Provided[Executor]:
-        return self._collect(_selectable("executor"), "collidium_executors", _name, settings=settings)
+        return self._collect(_selectable("executor"), "collidium_executors", settings=settings)
 
     def pipelines(self) -> Provided[Pipeline]:
-        return self._collect(Provided("pipeline"), "collidium_pipelines", _name)
+        return self._collect(Provided("pipeline"), "collidium_pipelines")
 
     def blueprints(self, settings: Settings) -> Provided[Blueprint]:
         """By ``url_prefix``. They are created once, because a mounted blueprint cannot change."""
@@ -234,7 +228,7 @@ class Plugins:
         return self._blueprints
 
     def commands(self) -> Provided[click.Command]:
-        return self._collect(Provided("command"), "collidium_commands", _name)
+        return self._collect(Provided("command"), "collidium_commands")
 
     def screens(self) -> Provided[type[Screen[Any]]]:
         kind = Provided[Any]("screen")
@@ -250,7 +244,11 @@ class Plugins:
             self.observers.notify(implementation.plugin_name, partial(implementation.function, **values))
 
     def _collect(
-        self, provided: Provided[Any], hook: str, key: Callable[[Any], object], **arguments: object
+        self,
+        provided: Provided[Any],
+        hook: str,
+        key: Callable[[Any], object] = attrgetter("name"),
+        **arguments: object,
     ) -> Provided[Any]:
         for implementation in getattr(self.manager.hook, hook).get_hookimpls():
             origin = implementation.plugin_name
@@ -297,10 +295,6 @@ def is_own(point: EntryPoint) -> bool:
 def origin(distribution: Distribution | None) -> tuple[str, str]:
     """Return name and version of a distribution; cached, because each access parses its metadata."""
     return (distribution.name, distribution.version) if distribution else ("unknown", "")
-
-
-def _name(thing: Named) -> str:
-    return thing.name
 
 
 def _selectable(kind: str) -> Provided[Any]:

@@ -210,14 +210,17 @@ def _kind(card: Card) -> str:
     return "tracking" if "particles" in card.truth_sources else "events"
 
 
+#: Events that tasks of reading speed are scored on.
+_READ_EVENTS: Final = 1000
+
+
 def _simulated_size(
     ttbar: int,
     evaluated: int,
     background: int,
     mixed: int,
     tracking: int,
-    reading: int,
-    busy: tuple[int, int],
+    busy: tuple[int, int] = (0, 0),
 ) -> Size:
     """Return a size from numbers of events; ``busy``: training and evaluation events at pileup 200."""
     datasets = [
@@ -237,7 +240,7 @@ def _simulated_size(
         ]
     scored = {"reading": "ttbar-train", "mix": "anomaly-eval", "events": "ttbar-eval"}
     scored["tracking"] = "ttbar-pu200-eval" if all(busy) else "ttbar-eval"
-    limits = {"tracking": tracking, "reading": reading}
+    limits = {"tracking": tracking, "reading": _READ_EVENTS}
     return Size(tuple(datasets), MappingProxyType(scored), MappingProxyType(limits))
 
 
@@ -308,8 +311,10 @@ _DEMO: Final = Size(
 
 SIZES: Final = MappingProxyType(
     {
-        "workshop": _simulated_size(1200, 600, 150, 200, 100, 1000, (0, 0)),
-        "release": _simulated_size(20_000, 10_000, 2_000, 1_500, 200, 1000, (200, 1_000)),
+        "workshop": _simulated_size(ttbar=1200, evaluated=600, background=150, mixed=200, tracking=100),
+        "release": _simulated_size(
+            ttbar=20_000, evaluated=10_000, background=2_000, mixed=1_500, tracking=200, busy=(200, 1_000)
+        ),
         "demo": _DEMO,
     }
 )
