@@ -14,7 +14,7 @@ import pyarrow as pa
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
 from collidium.datasets.reading.dataset import Dataset, parquet_files
-from collidium.datasets.reading.shards import blocks_of, common_events
+from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of, common_events
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.runtime.progress import Progress, ProgressCount
 from collidium_plugins.validation.events import Block, MissingColumn
@@ -76,10 +76,12 @@ def validate(
     InvalidInput
         If the reference is not a JSON file of this format.
     """
-    chosen, found, missing, read = _histograms(directory, config, events, progress)
+    chosen, tables, ids = _opened(directory, config, events)
+    found, missing = _histograms(tables, ids, progress)
     references = _builtin(chosen)
     if reference is not None and reference.is_dir():
-        _, others, _, _ = _histograms(reference, None, None, progress)
+        _, other_tables, other_ids = _opened(reference)
+        others, _ = _histograms(other_tables, other_ids, progress)
         references = {name: _as_reference(histogram, str(reference)) for name, histogram in others.items()}
     elif reference is not None:
         references = {name: _loaded(entry) for name, entry in _quantities_of(reference).items()}
@@ -98,20 +100,17 @@ def validate(
     return {
         "format": FORMAT,
         "config": chosen,
-        "events": read,
+        "events": len(ids),
         "summary": {verdict: verdicts.count(verdict) for verdict in ("agrees", "disagrees", "no reference")},
         "quantities": entries,
         "missing": missing,
     }
 
 
-def _histograms(
-    directory: Path,
-    config: str | None,
-    events: EventRange | None,
-    progress: Progress | None,
-) -> tuple[str, dict[str, Histogram], dict[str, str], int]:
-    """Return the config, its histograms, reasons for missing histograms, and the number of events."""
+def _opened(
+    directory: Path, config: str | None = None, events: EventRange | None = None
+) -> tuple[str, dict[str, EventTable], EventIds]:
+    """Return the config, its tables and the ids of the events to read."""
     paths = sorted(parquet_files(directory))
     chosen = layout.choose(paths, config)
     there = layout.configs(paths)[chosen]
@@ -124,6 +123,13 @@ def _histograms(
         ids = ids[(ids >= events.start) & (ids < events.stop)]
     if not len(ids):
         raise UnusableDataset("there are no events")
+    return chosen, tables, ids
+
+
+def _histograms(
+    tables: dict[str, EventTable], ids: EventIds, progress: Progress | None
+) -> tuple[dict[str, Histogram], dict[str, str]]:
+    """Return histograms, and the reasons for those that cannot be made."""
     accumulators = {quantity.name: Accumulator(quantity) for quantity in QUANTITIES}
     missing: dict[str, str] = {}
     count = ProgressCount(progress, len(ids))
@@ -140,7 +146,7 @@ def _histograms(
                 ) from error
         count.add(len(block_ids))
     made = {name: each.result() for name, each in accumulators.items() if name not in missing}
-    return chosen, made, missing, len(ids)
+    return made, missing
 
 
 def _builtin(config: str) -> dict[str, Reference]:
