@@ -167,11 +167,11 @@ class Catalogue(ABC):
 
     def configs(self) -> list[ConfigEntry]:
         """Return the configs, sorted by name, without opening files."""
-        return [
-            ConfigEntry(config, tables, len(paths), sum(self.sizes[path] for path in paths))
-            for config, tables in layout.configs(self.sizes).items()
-            for paths in [[path for table in tables for path in self.shards(table, config)]]
-        ]
+        found = []
+        for config, tables in layout.configs(self.sizes).items():
+            paths = [path for table in tables for path in self.shards(table, config)]
+            found.append(ConfigEntry(config, tables, len(paths), sum(self.sizes[path] for path in paths)))
+        return found
 
     def shards(self, table: str, config: str) -> list[str]:
         """Return the files of a table. Raises UnusableDataset that lists the existing tables."""

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from time import monotonic
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -148,21 +149,7 @@ class PublicDatasets:
 
     def sample(self) -> list[DatasetEntry]:
         """List the configs of the sample."""
-        return [
-            DatasetEntry(
-                SAMPLE,
-                config,
-                "local",
-                shards.tables(),
-                sum(path.stat().st_size for path in directory.glob("*.parquet")),
-                *_events(shards),
-                sample=True,
-                license=sample.LICENSE,
-                source=sample.SOURCES[config],
-            )
-            for config, directory in sample.CONFIGS.items()
-            for shards in [LocalShards(directory, config)]
-        ]
+        return [_sample_entry(config, directory) for config, directory in sample.CONFIGS.items()]
 
     def repository(self, repo: str, revision: str) -> Repository:
         """Return a public repository, from the cache if the hub does not respond.
@@ -236,6 +223,21 @@ class PublicDatasets:
             *numbers,
             updated_at=_moment(repository.last_modified),
         )
+
+
+def _sample_entry(config: str, directory: Path) -> DatasetEntry:
+    shards = LocalShards(directory, config)
+    return DatasetEntry(
+        SAMPLE,
+        config,
+        "local",
+        shards.tables(),
+        sum(path.stat().st_size for path in directory.glob("*.parquet")),
+        *_events(shards),
+        sample=True,
+        license=sample.LICENSE,
+        source=sample.SOURCES[config],
+    )
 
 
 def _events(shards: Shards) -> tuple[int | None, int | None, int | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import math
 import re
 import shutil
 import zlib
@@ -38,7 +39,7 @@ class LesHouches:
     def read(cls, path: Path) -> LesHouches:
         """Read a file. Raises UnknownOrder for an invalid file, and OSError."""
         digest, count, picobarns = hashlib.sha256(), 0, 0.0
-        weights: list[float] = []
+        lowest, highest = math.inf, -math.inf
         processes, block = 0, b""
         try:
             with _opened(path) as lines:
@@ -52,13 +53,13 @@ class LesHouches:
                         picobarns, processes = picobarns + float(line.split()[0]), processes - 1
                     elif block == b"<event":
                         weight = float(line.split()[2])
-                        weights = [min([weight, *weights]), max([weight, *weights])]
+                        lowest, highest = min(weight, lowest), max(weight, highest)
                         count, block = count + 1, b""
         except (ValueError, IndexError, EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise _refused(f"{path} is not a Les Houches event file: {error}") from error
         if not count:
             raise _refused(f"{path} has no Les Houches events")
-        return cls(path, digest.hexdigest(), count, picobarns, (weights[0], weights[-1]))
+        return cls(path, digest.hexdigest(), count, picobarns, (lowest, highest))
 
     def check(self, order: Order, first_event: int) -> None:
         """Raise UnknownOrder if the file lacks events of the order. Event ids are positions in it."""

@@ -73,20 +73,17 @@ def by_group(block: Block, groups: Sequence[EventRange]) -> Iterator[tuple[int, 
     stop = block.events.stop
     numbers = [number for number in range(first, len(groups)) if groups[number].start < stop]
     edges = [block.events.start, *(groups[number].start for number in numbers[1:]), stop]
-    cuts = {name: _rows_below(table, edges) for name, table in tables.items()}
+    slices = {name: _slices(table, edges) for name, table in tables.items()}
     for place, number in enumerate(numbers):
-        part = {
-            name: table.slice(rows[place], rows[place + 1] - rows[place])
-            for name, table in tables.items()
-            for rows in [cuts[name]]
-        }
+        part = {name: cut[place] for name, cut in slices.items()}
         yield number, Block(EventRange(*edges[place : place + 2]), part.pop(_PREDICTIONS), part)
 
 
-def _rows_below(table: pa.Table, edges: Sequence[int]) -> list[int]:
-    """For each edge, the number of rows of a sorted table with events below it."""
+def _slices(table: pa.Table, edges: Sequence[int]) -> list[pa.Table]:
+    """Cut a sorted table at events, without copies."""
     chunks = [chunk.to_numpy() for chunk in table.column("event_id").chunks]
-    return [sum(content.rows_below(events, edge) for events in chunks) for edge in edges]
+    rows = [sum(content.rows_below(events, edge) for events in chunks) for edge in edges]
+    return [table.slice(start, stop - start) for start, stop in pairwise(rows)]
 
 
 def merged(task: Task, tallies: Iterable[GroupTally]) -> list[GroupTally]:

@@ -100,9 +100,10 @@ async def stored_files() -> dict[str, str]:
     """Return the SHA-256 of every output file in the storage, by key."""
     rows = await SimulationRequest.filter(output__not_isnull=True).values_list("request_id", "output")
     parts = await StoredPart.filter(stored=True).values_list("request__request_id", "files")
+    described = [*rows, *((id_, part["files"]) for id_, part in parts)]
     return {
         storage_key(str(id_), file["sha256"]): file["sha256"]
-        for id_, files in [*rows, *((id_, described["files"]) for id_, described in parts)]
+        for id_, files in described
         for file in files or ()
     }
 

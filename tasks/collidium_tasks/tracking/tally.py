@@ -51,18 +51,12 @@ EventTallies = npt.NDArray[Any]
 
 def collect(counts: Iterable[EventCounts]) -> EventTallies:
     """Return the tally of some events."""
-    records = [
-        tuple(
-            (count.track_ids or (0, 0, 0))
-            if name == "track_ids"
-            else count.bins[name]
-            if name in bins.ALL
-            else getattr(count, name)
-            for name in EVENT.names or ()
-        )
-        for count in counts
-    ]
-    return np.array(records, EVENT)
+    return np.array([_record(count) for count in counts], EVENT)
+
+
+def _record(count: EventCounts) -> tuple[Any, ...]:
+    special = {"track_ids": count.track_ids or (0, 0, 0), **count.bins}
+    return tuple(special[name] if name in special else getattr(count, name) for name in EVENT.names or ())
 
 
 def merge(tallies: Sequence[EventTallies]) -> EventTallies:

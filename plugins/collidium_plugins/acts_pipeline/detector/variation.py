@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import acts
 import numpy as np
@@ -108,6 +108,14 @@ class HitVariation:
         return self._planes.to_global(np.arange(len(offsets)), offsets)
 
 
+def _half_lengths(bounds: Any) -> tuple[float, float, float]:
+    """Along the first axis at both ends of the second, and along the second, mm."""
+    values = bounds.values()
+    if isinstance(bounds, acts.TrapezoidBounds):
+        return values[0], values[1], values[2]
+    return values[2], values[2], values[3]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Planes:
     """Local axes, sizes, channels and resolutions of modules, in the order of the detector."""
@@ -126,14 +134,7 @@ class _Planes:
     @classmethod
     def of(cls, detector: Detector) -> _Planes:
         planes = [detector.planes[detector.ids[value]] for value in detector.modules.tolist()]
-        shapes = np.array(
-            [
-                (b[0], b[1], b[2]) if isinstance(plane.bounds, acts.TrapezoidBounds) else (b[2], b[2], b[3])
-                for plane in planes
-                for b in [plane.bounds.values()]
-            ]
-        )
-        lower, upper, height = shapes.T
+        lower, upper, height = np.array([_half_lengths(plane.bounds) for plane in planes]).T
         made = [READOUTS[volume] for volume in geometry.parts(detector.modules)[0].tolist()]
         sizes = [(lower + upper), 2 * height]
         channels = np.ones(len(planes))

@@ -147,12 +147,9 @@ def _with_cost(place: Place, quality: Metric, cost: Metric) -> Place | None:
 
 def curves(submission: Submission, other: Submission | None) -> list[Drawing]:
     """The binned scores of a submission, compared with those of another one."""
-    others = {curve.name: curve for curve in other.curves} if other else {}
+    drawn = [submission, other] if other else [submission]
     return [
-        _curve(
-            [(submission.hub_username, curve)]
-            + ([(other.hub_username, others[curve.name])] if other and curve.name in others else [])
-        )
+        _curve([(one.hub_username, each) for one in drawn for each in one.curves if each.name == curve.name])
         for curve in submission.curves
     ]
 
