@@ -124,15 +124,14 @@ def export(
             count = ProgressCount(progress, len(ids), done=start)
             with whole(one) as output:
                 _write(output, format, _counted(blocks, count))
-    size = sum(one.stat().st_size for one in files)
     return Exported(
-        files[0] if files else file,
-        chosen or config or "",
-        fetched.revision,
-        len(ids),
-        size,
-        len(files),
-        len(reused),
+        file=files[0] if files else file,
+        config=chosen or config or "",
+        revision=fetched.revision,
+        events=len(ids),
+        bytes=sum(one.stat().st_size for one in files),
+        files=len(files),
+        reused=len(reused),
     )
 
 
