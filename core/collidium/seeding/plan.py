@@ -230,13 +230,20 @@ def _simulated_size(
             for channel in BACKGROUND
             if channel != "ttbar"
         ),
-        DatasetPlan("ttbar-eval", "ttbar_pu0", evaluated, ("ttbar",), True, "ttbar-train"),
-        DatasetPlan("anomaly-eval", MIX, mixed, (*BACKGROUND, *SIGNALS), True, "ttbar-train"),
+        DatasetPlan("ttbar-eval", "ttbar_pu0", evaluated, ("ttbar",), evaluated=True, train="ttbar-train"),
+        DatasetPlan("anomaly-eval", MIX, mixed, (*BACKGROUND, *SIGNALS), evaluated=True, train="ttbar-train"),
     ]
     if all(busy):
         datasets += [
             DatasetPlan("ttbar-pu200-train", "ttbar_pu200", busy[0], ("ttbar",)),
-            DatasetPlan("ttbar-pu200-eval", "ttbar_pu200", busy[1], ("ttbar",), True, "ttbar-pu200-train"),
+            DatasetPlan(
+                "ttbar-pu200-eval",
+                "ttbar_pu200",
+                busy[1],
+                ("ttbar",),
+                evaluated=True,
+                train="ttbar-pu200-train",
+            ),
         ]
     scored = {"reading": "ttbar-train", "mix": "anomaly-eval", "events": "ttbar-eval"}
     scored["tracking"] = "ttbar-pu200-eval" if all(busy) else "ttbar-eval"
@@ -298,10 +305,24 @@ _REAL: Final = "Real events that are packaged with Collidium for its demo."
 #: The size for the demo and tests, which simulates nothing.
 _DEMO: Final = Size(
     (
-        DatasetPlan("odd-train", sample.CONFIG, 3, ("ttbar",), False, "", sample.DIRECTORY),
-        DatasetPlan("odd-eval", sample.CONFIG, 2, ("ttbar",), True, "odd-train", sample.DIRECTORY, 3, _REAL),
-        DatasetPlan("jets-eval", "ttbar_pu0", 40, ("ttbar",), True, "", _PACKAGED / "jets", 0, _REAL),
-        DatasetPlan("anomaly-eval", MIX, 40, ("mix",), True, "", _PACKAGED / "anomaly", 0, _REAL),
+        DatasetPlan("odd-train", sample.CONFIG, 3, ("ttbar",), source=sample.DIRECTORY),
+        DatasetPlan(
+            "odd-eval",
+            sample.CONFIG,
+            2,
+            ("ttbar",),
+            evaluated=True,
+            train="odd-train",
+            source=sample.DIRECTORY,
+            first_taken=3,
+            origin=_REAL,
+        ),
+        DatasetPlan(
+            "jets-eval", "ttbar_pu0", 40, ("ttbar",), evaluated=True, source=_PACKAGED / "jets", origin=_REAL
+        ),
+        DatasetPlan(
+            "anomaly-eval", MIX, 40, ("mix",), evaluated=True, source=_PACKAGED / "anomaly", origin=_REAL
+        ),
     ),
     MappingProxyType(
         {"reading": "odd-train", "tracking": "odd-eval", "mix": "anomaly-eval", "events": "jets-eval"}
