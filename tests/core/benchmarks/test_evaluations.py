@@ -26,6 +26,7 @@ from collidium import accounts
 from collidium.benchmarks import closing, truth_versions
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Rescoring, Scoring, Submission
 from collidium.benchmarks.submissions import (
+    admissions,
     evaluating,
     evaluations,
     model_files,
@@ -34,6 +35,7 @@ from collidium.benchmarks.submissions import (
     rescoring,
     scorings,
     standing,
+    submitting,
 )
 from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
@@ -496,6 +498,32 @@ async def test_a_refresh_keeps_what_is_held_back(platform: Platform) -> None:
     await close_and_run(platform)
     row = await Submission.get(evaluation_id=evaluation_id)
     assert row.truth_version == f"{new}-final50"
+
+
+async def test_predictions_sent_as_a_file_keep_their_scores_that_are_held_back(
+    platform: Platform, tmp_path: Path
+) -> None:
+    """Also when they are scored again together with the model's, which has not run on these events."""
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
+    evaluation_id = await models.scored(platform, models.layers())
+    sha256 = (await Submission.get(evaluation_id=evaluation_id)).sha256
+    file = tmp_path / "predictions.parquet"
+    await platform.storage.get(scorings.storage_key(sha256), file)
+    eve = await accounts.recognise("eve", signup_grant=Decimal(0))
+    async with admissions.admitted(platform, eve, "tracking") as admission:
+        predictions = submitting.Predictions(file, sha256, file.stat().st_size)
+        await submitting.submit(platform, admission, predictions, check_claim=models.no_claim)
+    before = await kept_scores()
+    assert len(before) == 3
+    await Scoring.all().delete()
+    await Submission.all().update(scorer_version="0")
+    await rescoring.rescore(platform, "tracking", apply=True, actor="test")
+    assert await kept_scores() == before
+
+
+async def kept_scores() -> set[tuple[str, str]]:
+    """The submission and the version of the truth of all scores."""
+    return set(await Scoring.all().values_list("submission_id", "truth_version"))
 
 
 async def test_models_that_were_not_scored_are_deleted_in_time(platform: Platform) -> None:

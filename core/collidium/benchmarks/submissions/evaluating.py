@@ -29,7 +29,7 @@ from msgspec import convert, structs
 
 from collidium import accounts
 from collidium.benchmarks import model_inputs, truth_versions
-from collidium.benchmarks.models import Evaluation, Submission
+from collidium.benchmarks.models import Evaluation
 from collidium.benchmarks.submissions import (
     admissions,
     evaluations,
@@ -317,7 +317,7 @@ class _Run:
         if admission is None:
             scores = await scorings.score(platform, task, row.truth_version, path, sha256)
             scores = replace(scores, held_back=None)  # the model was not run on these events
-            scorings.use_measured_errors(task.card, Submission(model=card), scores)
+            scores = scorings.with_measured_errors(task.card, card, scores)
             await platform.storage.put(scorings.storage_key(sha256), path)
             await reruns.keep(platform, row, scores, sha256, card)
             return

@@ -138,12 +138,12 @@ async def score_missing(
         for row in group:
             if isinstance(made, str):
                 problems[row.id] = made
-            else:
-                if row.id in runs and runs[row.id].truth_version == target.truth_version:
-                    made = replace(made, held_back=None)  # its model has not been run on these
-                scorings.use_measured_errors(target.task.card, row, made)
-                await scorings.keep(row.id, target.task.card, target.versions, made, scored_at=now())
-                failpoints.reached("rescore.kept")
+                continue
+            own = scorings.with_measured_errors(target.task.card, row.model, made)
+            if row.id in runs and runs[row.id].truth_version == target.truth_version:
+                own = replace(own, held_back=None)  # its model has not been run on these
+            await scorings.keep(row.id, target.task.card, target.versions, own, scored_at=now())
+            failpoints.reached("rescore.kept")
         if progress:
             progress(rows.index(group[-1]) + 1, len(rows))
     return problems

@@ -11,6 +11,7 @@ import math
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -88,16 +89,18 @@ def shown(
     }
 
 
-def use_measured_errors(card: Card, submission: Submission, evaluation: Evaluation) -> None:
-    """Set the errors of scores of a measured speed to that of the measurement."""
-    model = submission.model or {}
-    if not model.get("seconds"):
-        return
+def with_measured_errors(card: Card, model: Mapping[str, Any] | None, evaluation: Evaluation) -> Evaluation:
+    """Return the scores with the error of the measurement for those of a speed that was measured."""
+    if not model or not model.get("seconds"):
+        return evaluation
     relative = model["seconds_error"] / model["seconds"]
-    for found in filter(None, (evaluation, evaluation.held_back)):
-        for metric in card.metrics:
-            if metric.self_reported and metric.name in found.metrics:
-                found.uncertainties[metric.name] = abs(found.metrics[metric.name]) * relative
+    measured = {
+        metric.name: abs(evaluation.metrics[metric.name]) * relative
+        for metric in card.metrics
+        if metric.self_reported and metric.name in evaluation.metrics
+    }
+    held_back = evaluation.held_back and with_measured_errors(card, model, evaluation.held_back)
+    return replace(evaluation, uncertainties=evaluation.uncertainties | measured, held_back=held_back)
 
 
 def _to_a_tenth(value: float, error: float, floor: float = 0) -> float:

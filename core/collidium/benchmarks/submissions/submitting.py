@@ -174,7 +174,7 @@ async def _score_and_keep(
     evaluation = await scorings.score(platform, task, version, path, submission.sha256, extra_columns)
     if admission.evaluation is not None:
         evaluation = replace(evaluation, held_back=None)  # the model was not run on these events
-    scorings.use_measured_errors(task.card, submission, evaluation)
+    evaluation = scorings.with_measured_errors(task.card, submission.model, evaluation)
     reached("evaluate.scored")
     # Checked again before the file is stored. It is stored before the transaction and named by its content:
     # a kill in between leaves a file that a retry uses.
