@@ -35,6 +35,7 @@ def test_what_has_ended_gets_no_other_dates() -> None:
     """Also if the clock is set back to before the end."""
     later = datetime.now(UTC) + timedelta(days=30)
     row = Challenge(name="jets-2027", task="jets", closes_at=later, ended_at=later)
-    assert not _problems(row, {"title": "x"})
-    (problem,) = _problems(row, {"closes_at": later + timedelta(days=1)})
-    assert "it closed already" in problem["detail"]
+    assert list(_problems(row, {"title": "x"})) == []
+    ((field, problem),) = _problems(row, {"closes_at": later + timedelta(days=1)})
+    assert field == "closes_at"
+    assert "it closed already" in problem
