@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset, sample
+from collidium.datasets.publishing.blinding import PUBLIC
 from collidium.datasets.publishing.mixing import Mixing, mix
-from collidium.datasets.publishing.public_part import PUBLIC
 from collidium.seeding.plan import BACKGROUND, MIX, SIGNALS, copy_events
 
 SEED: Final = 314159

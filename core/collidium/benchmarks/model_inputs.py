@@ -18,7 +18,7 @@ from collidium.contracts.storage import MissingFile
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset, HubDataset, fetch, layout
 from collidium.datasets.access import catalogue
-from collidium.datasets.publishing.public_part import PUBLIC
+from collidium.datasets.publishing.blinding import PUBLIC
 from collidium.datasets.schemas import folder, shard_name
 from collidium.datasets.writing import ParquetFile
 from collidium.errors import ConfigurationError, UnusableDataset

@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 
 from collidium.contracts.executor import Opaque
 from collidium.contracts.task import EventRange
-from collidium.datasets.publishing.public_order import in_public_order
-from collidium.datasets.publishing.public_part import PUBLIC
+from collidium.datasets.publishing.blinding import PUBLIC, in_public_order
 from collidium.datasets.schemas import canonical
 from collidium.errors import NotFound, TooLarge, UnusableDataset
 from collidium.event_display import phoenix

@@ -21,7 +21,7 @@ from collidium.benchmarks.submissions.reading import Claim
 from collidium.client import write_predictions
 from collidium.contracts.task import EventRange, Reconstruction, Task
 from collidium.datasets import Dataset, cards, download
-from collidium.datasets.publishing.public_part import without_truth
+from collidium.datasets.publishing.blinding import without_truth
 from collidium.errors import CollidiumError
 from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory

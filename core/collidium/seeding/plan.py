@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from collidium.contracts.task import Card, EventRange
 from collidium.datasets import Dataset, sample
+from collidium.datasets.publishing.blinding import CHANNELS as CHANNEL_TABLE
 from collidium.datasets.publishing.mixing import Mixing, mix
 from collidium.datasets.publishing.preparing import ReportProgress
-from collidium.datasets.publishing.public_part import CHANNELS as CHANNEL_TABLE
 from collidium.datasets.schemas import folder, shard_name
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.hub.sources import HubDataset

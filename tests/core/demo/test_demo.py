@@ -7,8 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from collidium.datasets.publishing.public_order import in_public_order
-from collidium.datasets.publishing.public_part import without_truth
+from collidium.datasets.publishing.blinding import in_public_order, without_truth
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.demo.loop import MOCK, order_events
 from collidium.errors import CollidiumError

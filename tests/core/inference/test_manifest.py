@@ -92,7 +92,7 @@ def test_a_task_may_accept_no_models() -> None:
 
 @pytest.mark.parametrize("name", ["jets", "anomaly", "tracking", "tracking_small", "tracking_latency"])
 def test_models_read_only_public_columns(name: str) -> None:
-    from collidium.datasets.publishing.public_part import PUBLIC
+    from collidium.datasets.publishing.blinding import PUBLIC
 
     interface = task(name).model_interface()
     assert interface is not None

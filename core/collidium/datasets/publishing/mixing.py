@@ -23,9 +23,9 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 
 from collidium.contracts.task import EventRange
+from collidium.datasets.publishing.blinding import CHANNELS
 from collidium.datasets.publishing.mixing_sources import EVENT_ID, Source, matched, pileup_of, sources_of
 from collidium.datasets.publishing.preparing import ReportProgress
-from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.schemas import events_per_shard, folder
 from collidium.datasets.writing import ShardWriter
 from collidium.errors import InvalidInput

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from collidium.contracts.tables import is_list, list_lengths
 from collidium.contracts.task import EventRange
+from collidium.datasets.publishing.blinding import CHANNELS
 from collidium.datasets.publishing.preparing import ReportProgress
-from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.publishing.survey import SurveyedConfig, problem, survey
 from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of
 from collidium.datasets.schemas import without_notes

@@ -1,6 +1,6 @@
 """Prepares a dataset for publication: checks it, withholds truth, names and hashes its files.
 
-Withheld values are replaced by null lists (:mod:`~collidium.datasets.publishing.public_part`). The truth to
+Withheld values are replaced by null lists (:mod:`~collidium.datasets.publishing.blinding`). The truth to
 score against has the same events in the same order with all values.
 """
 
@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.cards import CARD, DatasetFile, split_card
-from collidium.datasets.publishing.public_order import in_public_order
-from collidium.datasets.publishing.public_part import CHANNELS, withheld_columns, without_truth
+from collidium.datasets.publishing.blinding import CHANNELS, in_public_order, withheld_columns, without_truth
 from collidium.datasets.publishing.survey import SurveyedConfig, survey
 from collidium.datasets.publishing.version import ConfigFiles
 from collidium.datasets.reading.shards import EventTable, blocks_of

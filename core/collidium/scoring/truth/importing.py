@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from collidium.contracts.executor import Executor, Limits
 from collidium.contracts.task import NOTE, EventRange, Task, UnusableTruth
 from collidium.datasets import Dataset, Fetched, HubDataset, fetch
-from collidium.datasets.publishing.public_part import refuse_withheld
+from collidium.datasets.publishing.blinding import refuse_withheld
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.files.held import scratch_directory
 from collidium.runtime.progress import Progress
