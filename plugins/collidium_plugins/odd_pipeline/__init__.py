@@ -31,7 +31,7 @@ _OTHERS: Final = (
     *("dihiggs", "diphoton", "ggf", "hidden_valley", "jets", "single_muon", "susy_gmsb"),
     *("zee", "zmumu", "zprime"),
 )
-_REASON: Final = f"in containers, its scripts at {SCRIPTS} have settings only for {' and '.join(_CHANNELS)}"
+_REASON: Final = f"its scripts at {SCRIPTS} have settings of containers only for {' and '.join(_CHANNELS)}"
 #: Runs in bash, because the scripts' set-up must be sourced.
 _PROGRAM: Final = (
     "bash",
