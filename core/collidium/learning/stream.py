@@ -192,8 +192,8 @@ class EventStream:
         return {**asdict(self._options), "events": ids, "columns": self._opened.columns}
 
     def __len__(self) -> int:
-        """The number of batches per epoch in this share."""
-        return -(-sum(last - first for _, first, last in self._segments(0)) // self.batch)
+        """The number of batches of the current epoch in this share, which of a worker differs by epoch."""
+        return -(-sum(last - first for _, first, last in self._segments(self._epoch)) // self.batch)
 
     @property
     def bytes_per_event(self) -> float:

@@ -127,8 +127,9 @@ def test_shares_hold_every_event_once_as_it_is(
     """In two epochs; shares of ranks differ by one event at most, batches are full."""
     parts = every_share(directory, shares, **options)
     for _ in range(2):
+        lengths = [len(part) for part in parts]
         epochs = [list(part) for part in parts]
-        assert [len(batches) for batches in epochs] == [len(part) for part in parts]
+        assert [len(batches) for batches in epochs] == lengths
         sizes = [[len(batch) for batch in batches] for batches in epochs]
         assert all(size == options["batch"] for of in sizes for size in of[:-1])
         of_ranks = np.reshape([sum(of) for of in sizes], shares)
