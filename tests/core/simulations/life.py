@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tests.core.simulations.conftest import GRANT, ended, reached
+from tests.core.simulations.conftest import GRANT, reached
 from tests.core.simulations.filed import Filed
 from tests.core.simulations.scripted import Bringing
 from tests.waiting import start_announced
@@ -105,7 +105,8 @@ async def _live(number: int, life: Life, plan: Mapping[str, Any]) -> None:
             if life.cancelled:
                 await reached(placed.request_id, "running")
                 await simulations.cancel(platform, placed.request_id, account)
-            await ended(placed.request_id)
+            # Some failpoints are after the end of the request: it follows until it is killed.
+            await asyncio.Event().wait()
 
 
 async def _follow(plan: Mapping[str, Any]) -> None:
