@@ -204,7 +204,7 @@ def test_a_blueprint_is_mounted_and_faults_stop_no_server(start_server: StartSer
         assert get(server, path).status_code == 404
     failed = get(server, "/readyz").json()["plugins_failed"]
     assert len(failed) == len(BAD)
-    assert sum("front page alone" in line for line in failed) == 1
+    assert sum("may only provide the front page" in line for line in failed) == 1
     log = server.log()
     for name in BAD:
         assert any(f"plugin {name!r} of third-party" in line for line in failed)

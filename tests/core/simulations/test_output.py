@@ -218,8 +218,8 @@ async def test_an_event_in_two_shards_is_refused(job: Finished) -> None:
         (["tracks-0-of-1", "tracks-1-of-2"], "lacks shards"),
         (["tracks", "tracks-0-of-1"], "has some twice"),
         (["tracks-1-of-2", "tracks-2-of-2"], "lacks shards"),
-        (["Tracks"], "no table of a dataset"),
-        (["tracks\n"], "no table of a dataset"),
+        (["Tracks"], "not a table of a dataset"),
+        (["tracks\n"], "not a table of a dataset"),
     ],
 )
 async def test_shards_are_complete_and_named_as_promised(
@@ -265,7 +265,7 @@ async def test_files_outside_the_job_s_directory_are_never_taken(job: Finished, 
             return [directory / ".." / ".." / ".." / "particles.parquet"]
 
     for kind in (Symlinking, Pointing):
-        assert "no file of the job's own" in await job.refusal(runner=kind(job.folder))
+        assert "was not written by the job" in await job.refusal(runner=kind(job.folder))
 
 
 async def test_what_was_fetched_waits_for_the_next_attempt(job: Finished) -> None:
