@@ -105,7 +105,8 @@ def test_the_pictures_can_be_made_again(tmp_path: Path) -> None:
     console_pictures.make(tmp_path)
     web_pictures.make(tmp_path)
     made = {picture.name for picture in tmp_path.iterdir()}
-    assert made == {picture.name for picture in (ROOT / "docs/pictures").iterdir()}
+    # The detector's material is drawn by make_material.py, whose numbers have tests of their own.
+    assert made | {"material.png"} == {picture.name for picture in (ROOT / "docs/pictures").iterdir()}
     assert "trackml_weighted_efficiency" in (tmp_path / "demo.svg").read_text()
     for picture in tmp_path.glob("*.svg"):
         assert "@font-face" not in picture.read_text(), "a picture fetches nothing"
