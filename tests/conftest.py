@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import ssl
+from contextlib import suppress
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import httpx._transports.default as httpx_transports
 import pytest
 from hypothesis import HealthCheck, settings
+from tests import needs as machine
 from tests.counts import LONG
+from tests.needs import Needs
+
+from collidium.testing.postgres import NoPostgres, find_programs
 
 pytest_plugins = ["collidium.testing.plugin"]
 
@@ -52,6 +60,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "long: left out unless COLLIDIUM_TEST_LONG=1; a cheaper test guards its promise"
     )
+    config.addinivalue_line(
+        "markers",
+        "packages(*names): deselected where one is not installed: of another environment",
+    )
+    # Last, so that what is installed comes first: pip brings PostgreSQL's programs, `pg_dump` included.
+    with suppress(NoPostgres):
+        os.environ["PATH"] += f"{os.pathsep}{find_programs()}"
 
 
 def pytest_sessionstart() -> None:
@@ -59,7 +74,29 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not LONG:
-        left_out = [item for item in items if item.get_closest_marker("long")]
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
-        config.hook.pytest_deselected(items=left_out)
+    left_out = [item for item in items if not _runs_here(item)]
+    items[:] = [item for item in items if _runs_here(item)]
+    config.hook.pytest_deselected(items=left_out)
+
+
+def _runs_here(item: pytest.Item) -> bool:
+    if item.get_closest_marker("long") and not LONG:
+        return False
+    return all(find_spec(name) for marker in item.iter_markers("packages") for name in marker.args)
+
+
+@pytest.fixture(scope="session")
+def needs() -> Needs:
+    """``needs("podman")`` leaves a test out where that entry of ``tests/needs.py`` is missing."""
+    return machine.require
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = terminalreporter.getreports("skipped")
+    ran = sum(len(terminalreporter.getreports(kind)) for kind in ("passed", "failed", "error"))
+    names = machine.left_out(skipped)
+    if report := os.environ.get(machine.REPORT):  # the parts of the suite are summed up by `tests/lanes.py`
+        with Path(report).open("a") as lines:
+            lines.write(json.dumps([ran + len(names), names]) + "\n")
+    else:
+        terminalreporter.write_line(machine.summary(ran + len(names), names)[0])

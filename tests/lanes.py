@@ -5,11 +5,17 @@ With arguments pytest gets these instead: ``tox -e py -- tests/core -k ledger``.
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
+
+from tests import needs
 
 from collidium.testing.processes import ending_with_parent
 
@@ -65,6 +71,14 @@ def _without(paths: Iterable[str]) -> list[str]:
 if __name__ == "__main__":
     if chosen := sys.argv[1:]:
         sys.exit(run(["--database", "sqlite", *chosen]))
-    with ThreadPoolExecutor(AT_ONCE) as threads:
+    with TemporaryDirectory() as directory, ThreadPoolExecutor(AT_ONCE) as threads:
+        report = Path(directory) / "report"
+        report.touch()
+        os.environ[needs.REPORT] = str(report)
         codes = list(threads.map(run, parts()))
-    sys.exit(any(codes))
+        counts = [json.loads(line) for line in report.read_text().splitlines()]
+    text, is_enough = needs.summary(
+        sum(tests for tests, _ in counts), [name for _, names in counts for name in names]
+    )
+    sys.stdout.write(f"{text}\n")
+    sys.exit(any(codes) or not is_enough)

@@ -16,6 +16,8 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Final, Self
 
+from tests.needs import where
+
 _BUSYBOX: Final = "bin/busybox"
 _APPLETS: Final = (
     *("cat", "cp", "echo", "env", "id", "ls", "mkdir", "sh", "sleep", "tail", "test", "touch", "trap"),
@@ -27,7 +29,7 @@ _CONTAINERS_CONF: Final = """\
 default_ulimits = ["nofile=16384:16384", "nproc=8192:8192"]
 netns = "none"
 [engine]
-runtime = "{runtime}"
+runtime = "runc"
 cgroup_manager = "cgroupfs"
 events_logger = "file"
 pull_policy = "never"
@@ -42,34 +44,19 @@ runroot = "{directory}/runroot"
 """
 
 
-class NoPodman(RuntimeError):
-    """Podman, or what it needs, is not on this machine.
-
-    Container runners are tested with real containers, so the suite fails without rather than testing less.
-    """
-
-    def __init__(self, missing: str) -> None:
-        super().__init__(
-            f"no {missing} on this machine; install Debian's packages: podman busybox-static crun runc "
-            "conmon catatonit uidmap fuse-overlayfs slirp4netns"
-        )
-
-
 class Podman:
     """A podman with a storage of its own; a context manager that leaves nothing behind.
 
-    A process with :attr:`environment` in its own talks to it. Raises :class:`NoPodman`.
+    A process with :attr:`environment` in its own talks to it. Its tests need the entry ``podman``.
     """
 
     def __init__(self) -> None:
-        self._busybox = _program("busybox")
-        self._podman = _program("podman")
-        _program("catatonit", also=Path("/usr/libexec/podman/catatonit"))
-        runtime = "runc" if shutil.which("runc", path=_search_path()) else _program("crun").name
+        self._busybox = Path(where("busybox") or "busybox")
+        self._podman = where("podman") or "podman"
         self.directory = Path(tempfile.mkdtemp(prefix="collidium-podman-"))
         files = {"containers.conf": _CONTAINERS_CONF, "storage.conf": _STORAGE_CONF}
         for name, text in files.items():
-            (self.directory / name).write_text(text.format(runtime=runtime, directory=self.directory))
+            (self.directory / name).write_text(text.format(directory=self.directory))
         self.environment: Mapping[str, str] = {
             "CONTAINERS_CONF": str(self.directory / "containers.conf"),
             "CONTAINERS_STORAGE_CONF": str(self.directory / "storage.conf"),
@@ -128,17 +115,3 @@ def _archive(files: Mapping[str, bytes]) -> bytes:
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
             archive.addfile(link)
     return target.getvalue()
-
-
-def _program(name: str, also: Path | None = None) -> Path:
-    found = shutil.which(name, path=_search_path())
-    if found:
-        return Path(found)
-    if also and also.exists():
-        return also
-    raise NoPodman(name)
-
-
-def _search_path() -> str:
-    # Debian keeps some of them where accounts other than root do not look.
-    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 import pytest
 import trustme
 import yaml
+from tests.needs import Needs
 from tortoise.models import Model
 
 from collidium import database, settings
@@ -72,8 +73,9 @@ def test_the_example_names_settings_that_exist(monkeypatch: pytest.MonkeyPatch) 
     settings.load()  # raises for one that does not
 
 
-def test_systemd_finds_nothing_to_say_about_the_units(tmp_path: Path) -> None:
+def test_systemd_finds_nothing_to_say_about_the_units(needs: Needs, tmp_path: Path) -> None:
     """It ends with 0 where it does not know a key, and says so."""
+    needs("systemd")
     program = tmp_path / "collidium"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -85,7 +87,8 @@ def test_systemd_finds_nothing_to_say_about_the_units(tmp_path: Path) -> None:
     assert checked("systemd-analyze", "verify", *units) == ""
 
 
-def test_nginx_reads_its_configuration(tmp_path: Path) -> None:
+def test_nginx_reads_its_configuration(needs: Needs, tmp_path: Path) -> None:
+    needs("nginx")
     authority = trustme.CA()
     certificate = authority.issue_cert("collidium.example.org")
     certificate.private_key_pem.write_to_path(tmp_path / "key.pem")
@@ -98,12 +101,14 @@ def test_nginx_reads_its_configuration(tmp_path: Path) -> None:
     assert not re.search(r"\[(warn|emerg|error)\]", said), said
 
 
-def test_caddy_reads_its_configuration() -> None:
+def test_caddy_reads_its_configuration(needs: Needs) -> None:
+    needs("caddy")
     said = checked("caddy", "validate", "--adapter", "caddyfile", "--config", "proxy/Caddyfile")
     assert not re.search(r'"level":"(warn|error)"', said), said
 
 
-def test_every_alert_fires_on_what_it_is_for_and_has_its_page() -> None:
+def test_every_alert_fires_on_what_it_is_for_and_has_its_page(needs: Needs) -> None:
+    needs("promtool")
     checked("promtool", "check", "rules", "alerts.yaml", directory=DEPLOY / "prometheus")
     checked("promtool", "test", "rules", "alerts_test.yaml", directory=DEPLOY / "prometheus")
     rules = yaml.safe_load((DEPLOY / "prometheus" / "alerts.yaml").read_text())["groups"][0]["rules"]

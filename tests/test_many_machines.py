@@ -22,6 +22,7 @@ from tests.core.api.test_resumable_uploads import append, begin
 from tests.core.servers import FIRST, STOP, write_oracle
 from tests.counts import LONG
 from tests.machines import PARTS, Machines, started
+from tests.needs import Needs
 from tests.plugins.webapps.visiting import Visitor
 from tests.ports import free_ports
 from tests.proxies import caddy
@@ -40,8 +41,9 @@ AWAY: Final = frozenset({502, 503, 504})
 
 
 @pytest.fixture(scope="module")
-def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+def machines(needs: Needs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """All of them, with the truth of the demo's events, imported by a machine that serves nothing."""
+    needs("nginx")
     with started(tmp_path_factory.mktemp("machines")) as machines:
         machines.desk.environment["HF_TOKEN"] = machines.hub.token("host")
         run(machines, "datasets", "publish", str(EVENTS), "--repo", "benchmark", "--config", CONFIG)

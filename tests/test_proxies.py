@@ -9,6 +9,7 @@ from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
+from tests.needs import Needs
 from tests.ports import free_ports
 from tests.proxies import caddy, nginx
 
@@ -35,9 +36,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 @pytest.fixture(scope="module", params=["nginx", "caddy"])
 def port(
-    request: pytest.FixtureRequest, server: ServerProcess, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    needs: Needs,
+    server: ServerProcess,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[int]:
     """Where the proxy takes requests."""
+    needs(request.param)
     (port,) = free_ports(1)
     behind = int(server.base_url.rpartition(":")[2])
     directory = tmp_path_factory.mktemp("proxy") / request.param

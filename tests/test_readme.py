@@ -17,6 +17,7 @@ import click
 import pytest
 from docs.fill_documents import filled
 from tests.documents import ROOT, CodeBlock, code_blocks
+from tests.needs import Needs
 from tests.virtual_environments import VirtualEnvironment
 
 from collidium.cli.root import Session, collidium
@@ -112,7 +113,8 @@ def test_readme_works_as_written(reader: Reader) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(900)
-def test_walkthrough_works_as_written(reader: Reader) -> None:
+def test_walkthrough_works_as_written(needs: Needs, reader: Reader) -> None:
+    needs("curl")
     for document in WALKTHROUGH:
         for block in code_blocks(document):
             reader.follow(document.name, block)

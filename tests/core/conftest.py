@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from tests.core.pipelines import stages
+from tests.needs import Needs
 from tests.podman import Podman
 
 from collidium import database
@@ -19,8 +20,9 @@ async def connected(migrated_database_url: str) -> AsyncIterator[str]:
 
 
 @pytest.fixture(scope="session")
-def podman() -> Iterator[Podman]:
+def podman(needs: Needs) -> Iterator[Podman]:
     """A podman with the image of the stages."""
+    needs("podman")
     with Podman() as podman:
         files = {f"tables/{name}": content for name, content in stages.tables(range(4)).items()}
         # Files shall not belong to the user that the image's author chose.

@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from tests.needs import Needs
 from tests.waiting import until
 
 from collidium import settings
@@ -21,7 +22,12 @@ from collidium.contracts.executor import CallFailed, Limits, OverLimit, WorkerDi
 from collidium.runtime import confinement
 from collidium_plugins.executor_processes import Processes, collidium_executors, numpy_features
 
-linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and a subreaper")
+
+@pytest.fixture
+def linux(needs: Needs) -> None:
+    """Processes of calls are found in /proc and are children of a subreaper."""
+    needs("linux")
+
 
 #: Time that the processes of a call may take to end on a busy machine.
 GRACE_SECONDS = 8
@@ -191,7 +197,7 @@ async def test_a_worker_lacks_the_servers_secrets(
     assert found == [None] * len(secrets) + ["secret"]
 
 
-@linux
+@pytest.mark.usefixtures("linux")
 @pytest.mark.parametrize("server_is", ["as started", "without capabilities", "a command"])
 async def test_a_worker_cannot_read_the_servers_memory(calls: Any, tmp_path: Path, server_is: str) -> None:
     """A server without capabilities is like one that does not run as root; a command hides no secrets."""
@@ -358,7 +364,7 @@ async def test_closing_the_iterator_starts_no_more_calls(
     assert len(list(tmp_path.glob("[0-9]*"))) < 20
 
 
-@linux
+@pytest.mark.usefixtures("linux")
 async def test_workers_die_with_the_server(calls: Any, tmp_path: Path) -> None:
     held = tmp_path / "held"
     server = tmp_path / "server.py"
@@ -379,7 +385,7 @@ async def test_workers_die_with_the_server(calls: Any, tmp_path: Path) -> None:
     await until(lambda: not any(map(is_alive, pids)), GRACE_SECONDS)
 
 
-@linux
+@pytest.mark.usefixtures("linux")
 @pytest.mark.parametrize("behaviour", ["leave_and_spin", "leave_and_crash", "leave"])
 async def test_processes_of_a_call_end_with_it(calls: Any, tmp_path: Path, behaviour: str) -> None:
     executor, path = Processes(1), tmp_path / "left"
@@ -401,7 +407,7 @@ async def test_processes_of_a_call_end_with_it(calls: Any, tmp_path: Path, behav
     assert innocent.result() == [9]
 
 
-@linux
+@pytest.mark.usefixtures("linux")
 async def test_closing_ends_processes_of_running_calls(calls: Any, tmp_path: Path) -> None:
     executor, path = Processes(1), tmp_path / "left"
     call = asyncio.create_task(collect(executor, calls.leave_and_spin, [str(path)]))
@@ -413,15 +419,8 @@ async def test_closing_ends_processes_of_running_calls(calls: Any, tmp_path: Pat
         await call
 
 
-def may_make_cgroups() -> bool:
-    cgroup = confinement.make_cgroup("collidium-scoring-", os.getpid()) if sys.platform == "linux" else None
-    if cgroup is not None:
-        cgroup.rmdir()
-    return cgroup is not None
-
-
-@pytest.mark.skipif(not may_make_cgroups(), reason="needs a memory cgroup that is this user's")
-async def test_a_cgroup_limits_the_memory_of_a_call(executor: Processes, calls: Any) -> None:
+async def test_a_cgroup_limits_the_memory_of_a_call(needs: Needs, executor: Processes, calls: Any) -> None:
+    needs("cgroups")
     limits = Limits(256 * 1024**2, 30)
     (cgroups,) = await collect(executor, calls.cgroups, [None], limits)
     assert "/collidium-scoring-" in cgroups
@@ -465,7 +464,7 @@ scoring_worker._end_all(pid)
 """
 
 
-@linux
+@pytest.mark.usefixtures("linux")
 @pytest.mark.parametrize(("mebibytes", "is_over"), [(30, "False"), (90, "True")])
 def test_memory_is_watched_without_a_cgroup(mebibytes: int, is_over: str) -> None:
     command = [sys.executable, "-c", WATCHED, str(mebibytes)]
@@ -473,13 +472,13 @@ def test_memory_is_watched_without_a_cgroup(mebibytes: int, is_over: str) -> Non
     assert output.strip() == is_over
 
 
-@linux
+@pytest.mark.usefixtures("linux")
 async def test_shareable_memory_counts(executor: Processes, calls: Any) -> None:
     with pytest.raises(OverLimit, match="memory"):
         await collect(executor, calls.map_shared, [200 * 1024**2], Limits(128 * 1024**2, 10))
 
 
-@linux
+@pytest.mark.usefixtures("linux")
 async def test_memory_shared_by_children_counts_once(executor: Processes, calls: Any) -> None:
     assert await collect(executor, calls.fork_with, [300 * 1024**2]) == [300 * 1024**2]
 

@@ -48,14 +48,14 @@ def read(dataset: str, tables: Sequence[str], events: int | None = None) -> Iter
     ids=["deepsets", "mixture", "weak", "edges"],
 )
 def test_training_twice_makes_the_same_file(train: Callable[[Read], bytes]) -> None:
-    pytest.importorskip("optax")
     first = train(read)
     assert train(read) == first
     assert all(np.isfinite(values).all() for values in loaded(first).values())
 
 
 def test_numpy_computes_what_jax_computes() -> None:
-    jax = pytest.importorskip("jax")
+    import jax
+
     tracks, seen = deepsets.inputs(load(JETS, tables=["jets", "tracks"]))
     ours = deepsets.outputs(deepsets.weights(), tracks, seen)
     with jax.enable_x64():
@@ -87,7 +87,6 @@ def test_command_writes_the_file_of_the_training_set(
 ) -> None:
     """Trees ship their training jets, so that these are what is written."""
     shutil.copytree(JETS, tmp_path / "events" / "ttbar-train")
-    pytest.importorskip("optax")
     command = ("train-baseline", "jets/trees", "--from", "events", "--output", "jets.npz")
     done = run_command(command, isolated_environment, tmp_path)
     assert done.returncode == 0, done.stderr
@@ -97,7 +96,6 @@ def test_command_writes_the_file_of_the_training_set(
 
 @pytest.mark.parametrize("problem", ["no events to learn from", "table jets has no flavour to learn from"])
 def test_what_cannot_be_learned_from_is_named(tmp_path: Path, problem: str) -> None:
-    pytest.importorskip("optax")
     (tmp_path / "ttbar-train").mkdir()
     for file in JETS.glob("*.parquet"):
         table = pq.read_table(file)

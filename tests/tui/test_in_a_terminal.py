@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from tests.needs import Needs
 from tests.tui.terminal import terminal
 
 from collidium.testing.server import COLLIDIUM, ServerProcess, run_command
@@ -18,7 +19,10 @@ def order(server: ServerProcess, token: str, seed: int) -> subprocess.CompletedP
     return run_command(command, environment, server.directory)
 
 
-def test_an_operator_stops_orders_and_lets_them_in_again(backend: ServerProcess, tmp_path: Path) -> None:
+def test_an_operator_stops_orders_and_lets_them_in_again(
+    needs: Needs, backend: ServerProcess, tmp_path: Path
+) -> None:
+    needs("tmux")
     token = backend.add_user("tessa")
     environment = {
         name: value

@@ -11,7 +11,8 @@
 ``isolated_environment``          environment of a process, without the caller's settings
 ================================  =========================================================================
 
-Tests that use a database get the marker ``database``: ``-m database`` selects them.
+Tests that use a database get the marker ``database``: ``-m database`` selects them. With the marker
+``only_on(kind)`` a test runs on this kind of database alone.
 
 During the run, ``os.environ`` lacks the caller's settings, tokens and caches.
 """
@@ -58,6 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     home = Path(tempfile.mkdtemp(prefix="collidium-home-"))
     config.stash[_home] = home
     config.stash[_environment_before] = dict(os.environ)
+    config.addinivalue_line("markers", "only_on(kind): runs on this kind of database alone")
     config.addinivalue_line("markers", "database: set on every test that uses a database; not by hand")
     isolated = processes.isolated_environment(home)
     # pytest and the interpreter keep the caller's home; only caches move.
@@ -78,10 +80,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("database_kind", kinds, indirect=True, scope="session")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    elsewhere = [item for item in items if _belongs_on_another_database(item)]
+    items[:] = [item for item in items if item not in elsewhere]
+    config.hook.pytest_deselected(items=elsewhere)
     for item in items:
         if "database_kind" in getattr(item, "fixturenames", ()):
             item.add_marker("database")
+
+
+def _belongs_on_another_database(item: pytest.Item) -> bool:
+    marker = item.get_closest_marker("only_on")
+    if marker is None or not isinstance(item, pytest.Function):
+        return False
+    return item.callspec.params["database_kind"] not in marker.args
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -97,7 +109,7 @@ def database_kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """A temporary PostgreSQL. Without its programs tests fail and are not skipped."""
+    """A temporary PostgreSQL. Raises NoPostgres without its programs."""
     with PostgresServer() as server:
         yield server
 

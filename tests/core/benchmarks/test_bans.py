@@ -29,10 +29,12 @@ BY: Any = {"actor": "test", "http_request_id": ""}
 TRUTH = "0123456789ab"
 
 
+#: Transactions of SQLite run one after the other.
+pytestmark = pytest.mark.only_on("postgresql")
+
+
 @pytest.fixture
-def platform(connected: str, database_kind: str) -> Platform:
-    if database_kind == "sqlite":
-        pytest.skip("its transactions run one after the other")
+def platform(connected: str) -> Platform:
     found = SimpleNamespace(tasks=Provided("task", things={"toy": Toy()}), settings=Settings())
     return cast("Platform", found)
 

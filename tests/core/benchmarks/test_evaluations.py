@@ -52,8 +52,6 @@ from collidium_tasks import tracking_small
 
 from . import models
 
-pytest.importorskip("onnxruntime")
-
 EVENTS = EventRange(3, 5)
 TRACKML = "trackml_weighted_efficiency"
 TASKS = ("tracking", "tracking_latency")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import asyncpg
 import pytest
@@ -126,10 +127,8 @@ async def transactions_at_once() -> None:
 
 
 @pytest.fixture
-def terminate(database_kind: str) -> Iterator[Callable[[str], None]]:
+def terminate() -> Iterator[Callable[[str], None]]:
     """Ends everybody else's sessions; this event loop sees nothing of it meanwhile."""
-    if database_kind != "postgresql":
-        pytest.skip("SQLite has no sessions")
 
     async def end_others(url: str) -> None:
         connection = await asyncpg.connect(url)
@@ -143,6 +142,7 @@ def terminate(database_kind: str) -> Iterator[Callable[[str], None]]:
         yield lambda url: thread.submit(lambda: asyncio.run(end_others(url))).result()
 
 
+@pytest.mark.only_on("postgresql")
 async def test_transactions_that_cannot_begin_leave_the_pool_whole(
     connected: str, terminate: Callable[[str], None]
 ) -> None:
@@ -161,6 +161,7 @@ async def test_transactions_that_cannot_begin_leave_the_pool_whole(
     await transactions_at_once()
 
 
+@pytest.mark.only_on("postgresql")
 async def test_a_transaction_that_is_torn_leaves_nothing(
     connected: str, terminate: Callable[[str], None]
 ) -> None:
@@ -177,6 +178,7 @@ async def test_a_transaction_that_is_torn_leaves_nothing(
     assert not await Account.exists()
 
 
+@pytest.mark.only_on("postgresql")
 async def test_a_refused_connection_reports_an_unreachable_database(
     connected: str, terminate: Callable[[str], None]
 ) -> None:
@@ -197,9 +199,9 @@ async def test_sqlite_on_a_full_disk_is_a_configuration_error(tmp_path: Path) ->
     assert await database.check(url) == []
 
 
+@pytest.mark.only_on("sqlite")
 async def test_a_commit_that_finds_the_disk_full_is_not_in_the_way(connected: str) -> None:
-    if (file := settings.sqlite_path(connected)) is None:
-        pytest.skip("PostgreSQL's disk is its own")
+    file = cast("Path", settings.sqlite_path(connected))
 
     @database.transactional
     async def create(name: str) -> None:
@@ -214,9 +216,9 @@ async def test_a_commit_that_finds_the_disk_full_is_not_in_the_way(connected: st
     assert await Account.all().values_list("hub_username", flat=True) == ["first", "third"]
 
 
+@pytest.mark.only_on("sqlite")
 async def test_a_transaction_that_cannot_begin_blocks_no_other(connected: str) -> None:
-    if (file := settings.sqlite_path(connected)) is None:
-        pytest.skip("PostgreSQL locks rows")
+    file = cast("Path", settings.sqlite_path(connected))
 
     @database.transactional
     async def count() -> int:

@@ -104,8 +104,10 @@ def test_hepmc3_rejects_inconsistent_particles(changes: dict[str, Any], message:
         list(event_texts(table))
 
 
+@pytest.mark.packages("uproot")
 def test_root_has_all_columns(tmp_path: Path) -> None:
-    uproot = pytest.importorskip("uproot")
+    import uproot
+
     made = export(EVENTS_DIRECTORY, tmp_path / "events.root", "root", events=EventRange(1, 4))
     assert (made.events, made.bytes) == (3, (tmp_path / "events.root").stat().st_size)
     with uproot.open(made.file) as file:

@@ -166,9 +166,11 @@ def test_lists_that_differ_in_length_are_named() -> None:
         datasets.flat(rows, "tracker_hits")
 
 
-@pytest.mark.parametrize("to", ["polars", "pandas", "awkward"])
+@pytest.mark.parametrize(
+    "to", [pytest.param(to, marks=pytest.mark.packages(to)) for to in ("polars", "pandas", "awkward")]
+)
 def test_tables_are_converted_to_other_libraries(directory: Path, to: Any) -> None:
-    library = pytest.importorskip(to)
+    library = import_module(to)
     made = datasets.load(directory, tables="tracker_hits", events="5:8", columns=["x"], to=to)
     assert isinstance(made, library.Array if to == "awkward" else library.DataFrame)
     assert [[*event] for event in made["x"]] == [[5.0], [6.0, 6.0], [7.0, 7.0, 7.0]]

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import pytest
 from msgspec import structs
-
-pytest.importorskip("onnxruntime")
-pytest.importorskip("onnx")
-
 from tests.core.inference.hostile_models import MODELS, Hostile, endless_loop
 from tests.core.inference.toy_models import BATCH, INTERFACE, Interruption
 

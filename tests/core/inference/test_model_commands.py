@@ -19,8 +19,6 @@ from collidium.inference import timing
 from collidium.testing.server import run_command
 from collidium_tasks.jets.baselines.deepsets import reconstruct
 
-pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
-
 #: The time of a busy machine is another one's code, with exit status 3.
 REFUSED = 3
 
@@ -73,7 +71,6 @@ def test_a_rejected_model_has_a_code(deepsets: Path, tmp_path: Path) -> None:
 
 
 def test_an_estimator_is_exported(tmp_path: Path) -> None:
-    pytest.importorskip("skl2onnx")
     (tmp_path / "my_training.py").write_text(
         "import numpy as np\n"
         "from sklearn.ensemble import HistGradientBoostingClassifier\n"
@@ -93,9 +90,9 @@ def test_an_estimator_is_exported(tmp_path: Path) -> None:
     assert made["rows"] == 139
 
 
+@pytest.mark.packages("jax2onnx")  # `tox -e jax`
 def test_a_jax_function_is_exported(tmp_path: Path) -> None:
     """The deep sets of the baseline, as JAX trained them: they predict what NumPy does."""
-    pytest.importorskip("jax2onnx")
     (tmp_path / "my_training.py").write_text(
         "import jax\n"
         "from collidium_tasks.jets.baselines import deepsets\n"

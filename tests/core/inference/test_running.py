@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import socket
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec import structs
 from tests.core.inference.toy_models import JETS, events, example, manifest, model, task
+from tests.needs import Needs
 
 import collidium
 from collidium.contracts.tables import nested
@@ -28,8 +28,6 @@ from collidium.inference.manifest import interface_of, read_manifest
 from collidium.inference.messages import Code, ModelRefused
 from collidium.inference.running import Model, check, count, open_model, predict, write_predictions
 from collidium.inference.sandbox import Limits, confinement
-
-pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
 
 PT = 'pt = { source = "jets.pt", dtype = "float32", unit = "GeV" }'
 D0 = 'd0 = { source = "tracks.d0", dtype = "float64", unit = "mm" }'
@@ -285,17 +283,13 @@ attempt("memory", lambda: ctypes.create_string_buffer(2**31))
 """
 
 
-def has_landlock() -> bool:
-    return sys.platform == "linux" and ctypes.CDLL(None).syscall(444, None, 0, 1) > 0
-
-
 def test_confinement_is_known_without_a_model() -> None:
     made = example("tracking", "edges")
     assert set(confinement()) == set(check(made, task("tracking")).confined_by)
 
 
-@pytest.mark.skipif(not has_landlock(), reason="the kernel has no Landlock")
-def test_a_confined_process_reaches_nothing(tmp_path: Path) -> None:
+def test_a_confined_process_reaches_nothing(needs: Needs, tmp_path: Path) -> None:
+    needs("landlock")
     local = str(tmp_path / "local")
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as service:
         service.bind(local)

@@ -8,10 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-pytest.importorskip("onnx")
-pytest.importorskip("onnxruntime")
-
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tests.core.inference.hostile_models import SUM, text, tree
 from tests.core.inference.toy_models import BATCH, INTERFACE

@@ -12,8 +12,6 @@ from collidium.inference import sandbox
 from collidium.inference.messages import Code, ModelRefused
 from collidium.inference.sandbox import Batch, Limits, opened
 
-pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
-
 WORKER = """
 import socket, struct, sys, time
 import numpy as np

@@ -20,8 +20,6 @@ from collidium.inference.running import open_model, run_batches
 from collidium.inference.sandbox import Batch, Limits, Outcome, Sandbox, opened
 from collidium.inference.timing import TimedBlock, combine, time_block
 
-pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
-
 
 def test_a_block_times_every_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is: then a server would repeat it."""

@@ -87,7 +87,8 @@ LOADED = [[1, 2, 3], [], [4, 5]]
 
 
 def test_jax_shares_memory() -> None:
-    jax = pytest.importorskip("jax")
+    import jax
+
     made = concatenate([batch(LOADED), batch(LOADED, 3)])  # of two pieces: in memory of its own
     tree = made.to_jax()
     assert tree["hits"]["x"].tolist() == [1, 2, 3, 4, 5] * 2
@@ -99,14 +100,14 @@ def test_jax_shares_memory() -> None:
 
 
 def test_jax_rejects_ids_that_need_64_bits() -> None:
-    pytest.importorskip("jax")
     ids = ragged([[2**60]], pa.uint64())
     with pytest.raises(InvalidInput, match="particle_id needs 64 bits"):
         Batch(np.arange(1), {"hits": {"particle_id": ids}}).to_jax()
 
 
 def test_awkward_has_a_list_of_records_by_table() -> None:
-    awkward = pytest.importorskip("awkward")
+    import awkward
+
     nested = from_arrow(pa.array([[[1], [2, 3]], [], [[]]]))
     made = Batch(np.arange(3), {"hits": batch(LOADED).tables["hits"], "tracks": {"hit_ids": nested}})
     array = made.to_awkward()

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.learning import EventStream
-
-grain = pytest.importorskip("grain", reason="grain is not installed: not run")
-
-from collidium.learning.grain import EventDataset  # noqa: E402 -- it imports grain
+from collidium.learning.grain import EventDataset
 
 
 def dataset(directory: Path = EVENTS_DIRECTORY) -> EventDataset:

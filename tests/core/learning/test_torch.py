@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from tests.core.datasets.events import CONFIG, tables_of, write
 from tests.documents import ROOT
 
 from collidium.learning import EventStream
-
-torch = pytest.importorskip("torch", reason="torch is not installed: not run")
-
-from collidium.learning.torch import SLOTS, EventDataset  # noqa: E402 -- it imports torch
+from collidium.learning.torch import SLOTS, EventDataset
 
 # JAX, which other tests of the process loaded, warns of every fork; workers do not touch it.
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")

@@ -28,7 +28,8 @@ def ragged(lists: list[list[Any]], kind: Any = np.float64) -> Ragged:
 
 @given(NUMBERS, NUMBERS, NUMBERS)
 def test_momenta_are_those_of_vector(px: Any, py: Any, pz: Any) -> None:
-    vector = pytest.importorskip("vector")
+    import vector
+
     same = vector.array({"px": px, "py": py, "pz": pz})
     flat = {"px": px, "py": py, "pz": pz}
     lists = {name: Ragged(column, np.array([0, 2, 2, 6])) for name, column in flat.items()}
@@ -43,7 +44,9 @@ def test_momenta_are_those_of_vector(px: Any, py: Any, pz: Any) -> None:
 
 
 def test_tables_of_awkward_and_frames_stay_what_they_are() -> None:
-    awkward, pandas = pytest.importorskip("awkward"), pytest.importorskip("pandas")
+    import awkward
+    import pandas
+
     lists = awkward.Array([[{"px": 3.0, "py": 4.0, "pz": 0.0}], []])
     assert physics.pt(lists).tolist() == [[5.0], []]
     assert physics.eta(lists).tolist() == [[0.0], []]
@@ -212,8 +215,9 @@ def test_cells_are_calibrated_by_their_calorimeter() -> None:
 
 
 def test_modules_are_those_of_acts() -> None:
-    geometry = pytest.importorskip("acts").GeometryIdentifier
-    made = geometry(volume=17, layer=4, sensitive=1234).value
+    import acts
+
+    made = acts.GeometryIdentifier(volume=17, layer=4, sensitive=1234).value
     hits = {"volume_id": np.array([17]), "layer_id": np.array([4]), "surface_id": np.array([1234])}
     assert physics.module_id(hits).tolist() == [made]
 
@@ -222,7 +226,6 @@ def test_modules_are_those_of_acts() -> None:
 
 
 def test_plots_are_matplotlib_axes() -> None:
-    pytest.importorskip("matplotlib")
     rows = {name: pq.read_table(EVENTS_DIRECTORY / f"{name}.parquet") for name in ("tracks", "tracker_hits")}
     one = {
         name: {column: of[0] for column, of in physics.columns(table.drop(["event_id"])).items()}

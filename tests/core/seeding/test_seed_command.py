@@ -106,7 +106,6 @@ def test_baselines_are_marked_linked_and_not_paid(resumed: dict[str, Any], serve
 
 
 def test_examples_are_run_as_models(resumed: dict[str, Any], server: ServerProcess) -> None:
-    pytest.importorskip("skl2onnx")
 
     def measured() -> set[str]:
         places = get(server, "/v1/leaderboard/tracking_small")

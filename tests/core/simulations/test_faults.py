@@ -450,9 +450,9 @@ def test_a_server_that_is_killed_loses_nothing_it_accepted(start_server: StartSe
     assert_audited(server, orders)
 
 
-def test_a_postgresql_that_restarts_under_load_is_outlived(tmp_path: Path, database_kind: str) -> None:
-    if database_kind != "postgresql":
-        pytest.skip("SQLite has no server")
+@pytest.mark.only_on("postgresql")
+@pytest.mark.usefixtures("database_kind")
+def test_a_postgresql_that_restarts_under_load_is_outlived(tmp_path: Path) -> None:
     with (
         PostgresServer() as postgres,
         PostgresDatabases(postgres).migrated() as url,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import cache
 
 from tests.counts import LONG
 
-with suppress(ImportError):  # without Pythia most of these tests are skipped
-    from collidium_plugins.acts_pipeline.detector import hadrons
+from collidium_plugins.acts_pipeline.detector import hadrons
 
-    if not LONG:  # stages in processes of their own show that each makes the same
-        hadrons.ReactionPool = cache(hadrons.ReactionPool)
+if not LONG:  # stages in processes of their own show that each makes the same
+    hadrons.ReactionPool = cache(hadrons.ReactionPool)

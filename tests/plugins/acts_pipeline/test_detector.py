@@ -14,10 +14,6 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-pytest.importorskip("acts")
-pytest.importorskip("pythia8mc")
-
 from perf import muon_gun
 
 from collidium.datasets.schemas import EXTENDED, SCHEMAS

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("pythia8mc")
-
 from tests.core.pipelines.les_houches import muon_pairs
 from tests.counts import LONG
 

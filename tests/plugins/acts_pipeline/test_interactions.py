@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("pythia8mc")
-
 from collidium_plugins.acts_pipeline.detector import interactions, material
 from collidium_plugins.acts_pipeline.detector.hadrons import ReactionPool
 from collidium_plugins.acts_pipeline.detector.interactions import Sheet, TrackerMaterial

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-pytest.importorskip("acts")
-
 from docs.make_material import MIDDLE, ours, reference
 
 from collidium_plugins.acts_pipeline.detector import material

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.compute as pc
 import pytest
-
-pytest.importorskip("pythia8mc")
+import pythia8mc
 
 from collidium_plugins.acts_pipeline import PYTHIA, files
 from collidium_plugins.acts_pipeline.generation import pileup
@@ -127,7 +126,7 @@ def test_multiparton_interactions_are_those_of_the_tune() -> None:
     """A new version, energy or tune needs a new file: without one of its version Pythia takes six seconds."""
     file = MINIMUM_BIAS.multiparton
     assert file is not None
-    settings = pytest.importorskip("pythia8mc").Pythia("", False).settings
+    settings = pythia8mc.Pythia("", False).settings
     installed = settings.parm("Pythia:versionNumber")
     assert PYTHIA.startswith(f"{installed:.3f}.")
     assert multiparton(MINIMUM_BIAS, installed) == file

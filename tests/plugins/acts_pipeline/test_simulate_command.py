@@ -6,17 +6,12 @@ import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 
 from collidium import plugins, settings
 from collidium.datasets.reading.dataset import Dataset
 from collidium.platform import pipeline_of_command
 from collidium.testing.server import run_command
 from collidium_plugins.acts_pipeline import PIPELINE
-
-pytest.importorskip("acts")
-pytest.importorskip("fastjet")
-pytest.importorskip("pythia8mc")
 
 MUONS = ("simulate", "--channel", "single_muon", "--pileup", "0", "--runtime", "none", "--json")
 TABLES = ("calo_hits", "jets", "measurements", "particles", "tracker_hits", "tracks")

@@ -20,10 +20,6 @@ import pytest
 from click.testing import CliRunner
 from tests.counts import LONG
 
-pytest.importorskip("pythia8mc")
-pytest.importorskip("acts")
-pytest.importorskip("fastjet")
-
 from collidium.contracts.pipeline import SEED, TABLES
 from collidium.datasets.schemas import EXTENDED
 from collidium.order import LARGEST_SEED, Order, Variation

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-pytest.importorskip("acts")
-
 from tests.plugins.acts_pipeline.test_detector import SEED, gun
 
 from collidium.order import VARIATIONS, Variation

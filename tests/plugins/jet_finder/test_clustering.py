@@ -9,8 +9,6 @@ from math import hypot, pi
 import numpy as np
 import pytest
 
-pytest.importorskip("fastjet")
-
 from collidium_plugins.jet_finder import RADIUS
 from collidium_plugins.jet_finder.clustering import FourVectors, anti_kt
 

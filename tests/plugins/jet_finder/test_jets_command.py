@@ -8,9 +8,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-pytest.importorskip("fastjet")
-
 from tests.plugins.jet_finder.events import Cell, Particle, calo_hits, particles
 
 from collidium import datasets

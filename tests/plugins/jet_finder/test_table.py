@@ -7,9 +7,6 @@ from math import pi
 import numpy as np
 import pyarrow as pa
 import pytest
-
-pytest.importorskip("fastjet")
-
 from tests.plugins.jet_finder.events import Cell, Particle, calo_hits, particles, scattered
 
 from collidium.datasets.schemas import SCHEMAS

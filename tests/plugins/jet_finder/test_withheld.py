@@ -8,10 +8,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
-
-pytest.importorskip("fastjet")
-
 from tests.plugins.jet_finder.events import Particle, calo_hits, particles, scattered
 
 from collidium.contracts.task import EventRange

@@ -23,8 +23,6 @@ _MASS = {13: 0.10566, 22: 0.0, 211: 0.13957}
 @pytest.fixture(scope="module")
 def fired(tmp_path_factory: pytest.TempPathFactory) -> Gun:
     """Simulates, reconstructs and writes the gun's events anew, with constants as they are, or varied."""
-    pytest.importorskip("acts")
-    pytest.importorskip("fastjet")
     from collidium_plugins.acts_pipeline import files
     from collidium_plugins.acts_pipeline.detector import geometry, hadrons
     from collidium_plugins.acts_pipeline.events import GeneratedEvent, to_table

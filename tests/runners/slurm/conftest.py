@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from tests.needs import Needs
 from tests.runners.slurm.cluster import SlurmCluster
 
 from collidium import settings
@@ -48,8 +49,9 @@ Order = Callable[..., Job]
 
 
 @pytest.fixture(scope="session")
-def slurm_cluster() -> Iterator[SlurmCluster]:
-    """A throwaway Slurm; fails, never skips, where there is none."""
+def slurm_cluster(needs: Needs) -> Iterator[SlurmCluster]:
+    """A throwaway Slurm."""
+    needs("slurm")
     with SlurmCluster() as cluster:
         yield cluster
 

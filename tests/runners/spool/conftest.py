@@ -15,6 +15,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.needs import Needs
 from tests.podman import Podman
 from tests.waiting import until
 
@@ -76,8 +77,9 @@ def make_image() -> MakeImage:
 
 
 @pytest.fixture(scope="module")
-def podman() -> Iterator[Podman]:
+def podman(needs: Needs) -> Iterator[Podman]:
     """A podman that every process of the module's tests talks to."""
+    needs("podman")
     with Podman() as podman, pytest.MonkeyPatch.context() as patch:
         for name, value in podman.environment.items():
             patch.setenv(name, value)

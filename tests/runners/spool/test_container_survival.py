@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.podman import NoPodman, Podman
+from tests.needs import Needs
+from tests.podman import Podman
 from tests.runners.following import reaches, runs, unavailable
 from tests.runners.spool.conftest import MakeImage, MakeRunner, Order, Release
 from tests.waiting import eventually, until
@@ -137,8 +138,9 @@ async def test_a_container_that_cannot_be_removed_takes_no_place(
 
 
 async def test_a_restart_of_the_machine_is_reported(
-    make_image: MakeImage, order: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    needs: Needs, make_image: MakeImage, order: Order, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    needs("podman")
     with Podman() as podman:
         for name, value in podman.environment.items():
             monkeypatch.setenv(name, value)
@@ -229,9 +231,3 @@ async def test_without_any_engine_all_problems_are_reported(
     with unavailable("no container engine", operators="docker does not respond: .*; podman is not installed"):
         await runner.submit(job)
     assert await runner.find(job.request_id) is None
-
-
-def test_a_machine_without_podman_fails_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NoPodman, match="install Debian's packages: podman"):
-        Podman()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn import metrics
 
 from .events import TASK, block
-
-metrics = pytest.importorskip("sklearn.metrics", reason="needs scikit-learn")
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -24,8 +24,6 @@ from collidium_tasks.networks import graph
 
 from .events import FLAVOURS, tables
 
-pytest.importorskip("onnxruntime")
-
 EVENTS = 40
 TABLES = tables(FLAVOURS * (EVENTS // len(FLAVOURS)), first=0)
 

@@ -8,10 +8,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 import pytest
+from sklearn import metrics
 
 from collidium_tasks.ranking import Scores
-
-metrics = pytest.importorskip("sklearn.metrics", reason="needs scikit-learn")
 
 RATES = [Fraction(1, 1000), Fraction(1, 100), Fraction(3, 10), Fraction(1, 2), Fraction(7, 10), Fraction(1)]
 

@@ -125,7 +125,9 @@ def test_score_refuses_with_the_servers_problems(site: Site) -> None:
 
 
 def test_score_takes_files_tables_frames_and_arrays(site: Site, tmp_path: Path) -> None:
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    import pandas
+    import polars
+
     columns = site.predictions(4)
     file = tmp_path / "p.parquet"
     write_predictions(columns, file)
@@ -195,7 +197,6 @@ def test_events_without_truth_look_like_those_to_submit(site: Site, tmp_path: Pa
 
 
 def test_the_command_scores_and_draws(site: Site, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     file = tmp_path / "p.parquet"
     write_predictions(site.predictions(8), file)
     options = ("--from", str(site.source), "--config", CONFIG, "--plots", str(tmp_path / "curves"))
