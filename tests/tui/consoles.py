@@ -152,6 +152,9 @@ OVERVIEW: dict[str, Any] = {
     "failure_rate": 20.0,
     "followers": [{"process": "alpha:4711", "looked_at": "2026-03-01T12:08:00Z"}],
     "webhooks_pending": 3,
+    "models_waiting": 2,
+    "oldest_model_at": "2026-03-01T10:02:00Z",
+    "models_not_run": "onnxruntime is not installed (pip install 'collidium[onnx]')",
     "plugins_failed": ["plugin 'shifts' of shifts: ImportError: no module named rota"],
     "tasks_silent": [
         {"name": "jets", "reason": "no truth yet (collidium truth import jets --from ...)"},

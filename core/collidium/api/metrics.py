@@ -30,6 +30,7 @@ from collidium.api import context
 from collidium.api.answers import answer
 from collidium.api.authentication import require_metrics_token
 from collidium.api.context import platform, probes
+from collidium.benchmarks.submissions import model_runners
 from collidium.records import Health, Readiness
 from collidium.runtime.metrics import DURATION, REQUESTS
 from collidium.simulations import followers, reports
@@ -130,6 +131,14 @@ async def _add_backlogs(families: _Families) -> None:
     families.add("leases", "Simulation requests that a follower works on.", unfinished.leased)
     present = [one for one in await followers() if one.looked_at > now() - FOLLOWS]
     families.add("followers", "Processes that follow simulation requests.", len(present))
+    families.add("model_runners", "Processes that run models.", await model_runners.number())
+    models = await model_runners.waiting()
+    families.add("models_waiting", "Models that wait for a process that runs them.", models.number)
+    families.add(
+        "models_waiting_seconds",
+        "How long the model waits that waits for longest.",
+        (now() - models.oldest_at).total_seconds() if models.oldest_at else 0,
+    )
     backup = await operations.last_backup()
     families.add(
         "last_backup_timestamp_seconds",

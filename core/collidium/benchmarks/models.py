@@ -291,6 +291,19 @@ class Evaluation(Model):
         )
 
 
+class ModelRunner(Model):
+    """A process that runs models, or why it does not, and when it recorded so."""
+
+    # ``<host>:<process id>``.
+    process = fields.CharField(max_length=128, primary_key=True)
+    looked_at = fields.DatetimeField(db_index=True)
+    # Empty: it runs models.
+    reason = fields.CharField(max_length=400, default="")
+
+    class Meta(Model.Meta):
+        table = "model_runners"
+
+
 class Scoring(Model):
     """What one scorer made of a submission against one truth. What counts stands in its row, too."""
 

@@ -157,7 +157,7 @@ def opened(
     """
     if len(content) > MAX_MODEL_BYTES:
         raise ModelRefused(Code.TOO_LARGE, f"It has {len(content):,} bytes." if details else "")
-    if not (find_spec("onnxruntime") and find_spec("onnx")):
+    if not is_installed():
         raise ConfigurationError("this machine runs no models: pip install 'collidium[onnx]'")
     has_edges = interface is not None and interface.edges is not None
     with running_core(limits.on_wait) if core is None else nullcontext(core) as core:
@@ -167,6 +167,11 @@ def opened(
             yield sandbox
         finally:
             sandbox.close()
+
+
+def is_installed() -> bool:
+    """Whether models can be run, also if the packages were installed after this process has started."""
+    return bool(find_spec("onnxruntime") and find_spec("onnx"))
 
 
 def confinement() -> tuple[str, ...]:

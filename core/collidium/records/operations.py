@@ -166,6 +166,13 @@ class Overview(Record, frozen=True):
         ),
     ] = ()
     webhooks_pending: int = 0
+    models_waiting: Annotated[int, Meta(description="Models that wait for a process that runs them.")] = 0
+    oldest_model_at: Annotated[
+        Time | None, Meta(description="Since when the model waits that waits for longest.")
+    ] = None
+    models_not_run: Annotated[
+        str | None, Meta(description="Why no process runs models, so that none is accepted.")
+    ] = None
     plugins_failed: tuple[str, ...] = ()
     tasks_silent: tuple[SilentTask, ...] = ()
 

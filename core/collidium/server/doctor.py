@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -19,7 +18,8 @@ from collidium.accounts.identities import Identities
 from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import probe
 from collidium.files import data_directory
-from collidium.inference.sandbox import CONFINED_BY, confinement
+from collidium.inference.availability import NOT_INSTALLED
+from collidium.inference.sandbox import CONFINED_BY, confinement, is_installed
 from collidium.secrets import open_secrets
 from collidium.settings import GIBIBYTE, without_password
 
@@ -185,8 +185,8 @@ async def _scoring(settings: Settings, loaded: Plugins) -> Finding:
 
 
 async def _models(settings: Settings, loaded: Plugins) -> Finding:
-    if not (find_spec("onnxruntime") and find_spec("onnx")):
-        return "onnxruntime is not installed: this machine runs none", ""
+    if not is_installed():
+        return f"{NOT_INSTALLED}: this machine runs none", ""
     found = await asyncio.to_thread(confinement)
     missing = sorted({*CONFINED_BY, "cgroup", "processes"}.difference(found))
     if not missing:

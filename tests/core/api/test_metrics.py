@@ -65,6 +65,8 @@ def test_metrics_show_what_was_done_and_what_waits(platform: ServerProcess, orac
     waiting = [value(found, "simulation_requests", runner="mock", state=at) for at in ("queued", "running")]
     assert [number for number in waiting if number] == [1]
     assert value(found, "followers") == 1
+    assert (value(found, "models_waiting"), value(found, "models_waiting_seconds")) == (0, 0)
+    assert value(found, "model_runners") in (0, 1)
     assert value(found, "webhooks_pending") == 0
     assert value(found, "frozen") == 0
     for part in ("database", "storage", "scoring"):

@@ -27,7 +27,14 @@ from tests.waiting import eventually_async
 from collidium import accounts, plugins, settings
 from collidium.benchmarks import closing
 from collidium.benchmarks.models import Evaluation
-from collidium.benchmarks.submissions import admissions, evaluating, evaluations, model_files, receiving
+from collidium.benchmarks.submissions import (
+    admissions,
+    evaluating,
+    evaluations,
+    model_files,
+    model_runners,
+    receiving,
+)
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.inference import timing
 from collidium.platform import Platform
@@ -81,9 +88,17 @@ async def opened(chosen: Mapping[str, Any]) -> AsyncIterator[Platform]:
 
 
 async def send(
-    platform: Platform, model: bytes, *, of: str = "ada", to: str = "tracking", manifest: str = ""
+    platform: Platform,
+    model: bytes,
+    *,
+    of: str = "ada",
+    to: str = "tracking",
+    manifest: str = "",
+    recorded: bool = True,
 ) -> str:
-    """Send a model; the id of its evaluation."""
+    """Send a model, as if a process had recorded that it runs models; the id of its evaluation."""
+    if recorded:
+        await model_runners.record("")
     account = await accounts.recognise(of, signup_grant=Decimal(0))
     file = platform.settings.data_dir / "model.onnx"
     file.write_bytes(model)

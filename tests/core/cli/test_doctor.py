@@ -45,7 +45,7 @@ def test_a_laptop_is_well_and_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lacks", ["calls", "cgroup"])
 async def test_what_confines_no_model_is_named(monkeypatch: pytest.MonkeyPatch, lacks: str) -> None:
     """Without calls no model runs; without a cgroup they do."""
-    monkeypatch.setattr(doctor, "find_spec", lambda name: name)
+    monkeypatch.setattr(doctor, "is_installed", lambda: True)
     kept = {"calls", "files", "network", "processes", "cgroup"} - {lacks}
     monkeypatch.setattr(doctor, "confinement", lambda: tuple(kept))
     found, advice = await doctor._models(settings.load(), plugins.load())

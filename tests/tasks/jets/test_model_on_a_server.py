@@ -18,6 +18,7 @@ from tests.sandboxes import allowance
 
 from collidium.client import Client, write_predictions
 from collidium.datasets.writing import write_dataset
+from collidium.errors import Unavailable
 from collidium.testing.server import ServerProcess
 from collidium_tasks.jets import JetsTask, examples
 from collidium_tasks.networks import graph
@@ -190,6 +191,23 @@ def test_a_model_of_a_repository_is_submitted(server: ServerProcess, model: tupl
     sent = json.loads(done.stdout)
     assert sent["model_repo"] == repo
     assert sent["model_sha256"] == sha256(model[0].read_bytes()).hexdigest()
+
+
+def test_a_server_that_runs_no_models_accepts_none(
+    source: Path, model: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Neither does it charge the quota; operators see the reason."""
+    with ServerProcess(tmp_path, env=allowance() | {"PLATFORM_FOLLOW_REQUESTS": "false"}) as idle:
+        imported = idle.run("truth", "import", "jets", "--from", str(source), "--events", f"0:{EVENTS}")
+        assert imported.returncode == 0, imported.stderr
+        with Client(idle.base_url, token=idle.add_user("dora")) as client:
+            with pytest.raises(Unavailable, match="jets runs no models now: no process that runs them"):
+                client.submit_model("jets", *model)
+            assert client.quota("jets").submissions_left == 10
+            assert not client.evaluations().items
+        headers = {"X-Admin-Token": idle.admin_token}
+        shown = httpx.get(f"{idle.base_url}/admin/overview", headers=headers, trust_env=False).json()
+        assert shown["models_not_run"] == "no process that runs them for 30 s"
 
 
 def test_hostile_uploads_are_refused(server: ServerProcess, model: tuple[Path, Path]) -> None:

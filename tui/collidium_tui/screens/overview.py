@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from textual.app import ComposeResult
@@ -45,6 +45,8 @@ class OverviewScreen(ConsoleScreen["Overview"]):
 FOLLOWER_SILENT: Final = timedelta(minutes=1)
 #: A request that is queued for longer is a finding.
 QUEUE_OLD: Final = timedelta(hours=6)
+#: A model that waits for longer is a finding.
+MODEL_OLD: Final = timedelta(hours=1)
 #: Findings: percentages of the month's node-hours used, and of the ended requests that failed.
 MONTH_NEARLY_USED: Final = 90
 MANY_FAIL: Final = 10
@@ -62,6 +64,7 @@ def findings(overview: Overview, times: Times) -> list[str]:
         *_month(overview),
         *_failures(overview),
         *_queue(overview),
+        *_models(overview),
         *(f"plugin failed to load: {failure}" for failure in overview.plugins_failed),
         *_tasks(overview),
     ]
@@ -72,7 +75,7 @@ def summary(overview: Overview, times: Times) -> list[tuple[str, str]]:
     used = f"{formatted(overview.node_hours_month, times)} of {formatted(overview.monthly_node_hours, times)}"
     rate = f"{overview.failure_rate:.1f} % ({overview.failed:,} of {overview.finished:,} that ended)"
     return [
-        ("queued", f"{overview.queued:,}{_oldest(overview)}"),
+        ("queued", f"{overview.queued:,}{_oldest(overview, overview.oldest_queued_at)}"),
         ("running", f"{overview.running:,}"),
         (
             "node-hours today",
@@ -83,6 +86,7 @@ def summary(overview: Overview, times: Times) -> list[tuple[str, str]]:
         ("", bar(percent_used(overview))),
         ("failed this month", rate),
         ("followed by", _followed(overview)),
+        ("models waiting", f"{overview.models_waiting:,}{_oldest(overview, overview.oldest_model_at)}"),
         ("webhooks waiting", f"{overview.webhooks_pending:,}"),
         ("runner", f"{overview.runner} ({overview.run_mode})"),
         ("server", f"collidium {overview.version}, its clock {times.show(overview.at)}"),
@@ -138,6 +142,16 @@ def _queue(overview: Overview) -> list[str]:
     return [f"a request has been queued for {duration(overview.at - oldest)}"]
 
 
+def _models(overview: Overview) -> list[str]:
+    oldest = overview.oldest_model_at
+    if oldest is None:
+        return []
+    waited = f"a model has waited for {duration(overview.at - oldest)}"
+    if overview.models_not_run is not None:
+        return [f"{waited}, and nothing runs models: {overview.models_not_run}"]
+    return [waited] if overview.at - oldest >= MODEL_OLD else []
+
+
 def _tasks(overview: Overview) -> list[str]:
     silent: dict[str, list[str]] = {}
     for task in overview.tasks_silent:
@@ -146,8 +160,7 @@ def _tasks(overview: Overview) -> list[str]:
     return [f"no submissions to {', '.join(names)}: {reason}" for reason, names in silent.items()]
 
 
-def _oldest(overview: Overview) -> str:
-    oldest = overview.oldest_queued_at
+def _oldest(overview: Overview, oldest: datetime | None) -> str:
     return "" if oldest is None else f"  (the oldest for {duration(overview.at - oldest)})"
 
 

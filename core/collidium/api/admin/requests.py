@@ -21,6 +21,7 @@ from collidium.api.openapi import parquet_answer
 from collidium.api.operator_schemas import DaysQuery, MonthQuery, UsageQuery
 from collidium.api.simulations import AllRequestsQuery, answer_with_output, cancelling, listed
 from collidium.benchmarks import tasklist
+from collidium.benchmarks.submissions import model_runners
 from collidium.records import (
     ChannelUsage,
     DayUsage,
@@ -84,6 +85,7 @@ async def overview() -> Response:
     here = platform()
     freeze = await operations.current_freeze()
     standing = await reports.standing()
+    models = await model_runners.waiting()
     silent = (
         task for task in await tasklist.list_tasks(here.tasks) if task.listed and task.reason is not None
     )
@@ -101,6 +103,9 @@ async def overview() -> Response:
             monthly_node_hours=here.settings.monthly_node_hours,
             followers=tuple(await followers()),
             webhooks_pending=await outbox.backlog(),
+            models_waiting=models.number,
+            oldest_model_at=models.oldest_at,
+            models_not_run=await model_runners.why_none() or None,
             plugins_failed=tuple(here.plugins.failures),
             tasks_silent=tuple(SilentTask.of(task) for task in silent),
             **asdict(await reports.queue()),

@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import math
 import secrets
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -34,6 +35,7 @@ from collidium.benchmarks.submissions import (
     admissions,
     evaluations,
     model_files,
+    model_runners,
     reruns,
     scorings,
     submitting,
@@ -44,7 +46,6 @@ from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.contracts.task import EventRange
 from collidium.database.leased_loop import LeasedLoop, renewing
 from collidium.errors import (
-    CollidiumError,
     Conflict,
     Forbidden,
     InvalidInput,
@@ -54,12 +55,12 @@ from collidium.errors import (
 )
 from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
-from collidium.inference import timing
+from collidium.inference import availability, timing
 from collidium.inference.cores import CoreBusy, timing_core
 from collidium.inference.manifest import interface_of, read_manifest
 from collidium.inference.messages import Code, ModelRefused
 from collidium.inference.running import Model, check, predict, tables_of
-from collidium.inference.sandbox import CONFINED_BY, Limits, Unconfined, confinement
+from collidium.inference.sandbox import CONFINED_BY, Limits, Unconfined, is_installed
 from collidium.inference.timing import TimedBlock, Timing
 from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
@@ -84,6 +85,8 @@ RENEWALS: Final = 3
 AGAIN: Final = timedelta(seconds=30)
 APART: Final = timedelta(minutes=1)
 BUSY: Final = timedelta(minutes=5)
+#: Seconds between two examinations of a machine that cannot confine models.
+EXAMINE_SECONDS: Final = 30.0
 #: Number of random events that are timed, and maximum duration of a call of a model.
 TIMED_EVENTS: Final = 100
 CALL_SECONDS: Final = 600.0
@@ -99,25 +102,12 @@ _MODEL: Final = "collidium.model"
 
 @asynccontextmanager
 async def evaluating(platform: Platform) -> AsyncIterator[None]:
-    """Run models in the background while the context lasts, where onnxruntime is installed."""
-    if not (find_spec("onnxruntime") and find_spec("onnx")):
+    """Run models in the background while the context lasts if this machine can, and record whether it can."""
+    evaluator = _Evaluator(platform)
+    with suppress(Exception):  # recorded by the loop
+        await evaluator.record()
+    async with evaluator.running():
         yield
-        return
-    if not platform.settings.model_unconfined:
-        await _report_confinement()
-    async with _Evaluator(platform).running():
-        yield
-
-
-async def _report_confinement() -> None:
-    """Log now if this machine cannot confine models."""
-    try:
-        found = await asyncio.to_thread(confinement)
-    except CollidiumError as error:
-        logger.error("this machine runs no models: %s", error)
-        return
-    if missing := sorted(set(CONFINED_BY).difference(found)):
-        logger.error("this machine runs no models: it does not keep them from: %s", ", ".join(missing))
 
 
 class _Evaluator(LeasedLoop[str]):
@@ -127,20 +117,48 @@ class _Evaluator(LeasedLoop[str]):
         super().__init__("evaluations", evaluations.RECEIVED, IDLE_SECONDS)
         self._platform = platform
         self._last_turns: dict[str, int] = {}
+        #: Why this machine runs no models; empty: it does. None: not known yet.
+        self._reason: str | None = None
+        self._examined = self._recorded = -math.inf
 
     async def take(self) -> bool:
-        if self._under_way:
+        if time.monotonic() - self._recorded >= model_runners.WRITE_SECONDS:
+            await self.record()
+        if self._under_way or self._reason != "":
             return False
         row = await evaluations.claim(self._last_turns, self._platform.settings.lease_seconds)
         if row is not None:
             reached("evaluate.claimed")
             self._last_turns[row.challenge] = max(self._last_turns.values(), default=0) + 1
-            self.begin(evaluate(self._platform, row), row.id)
+            self.begin(self._evaluate(row), row.id)
         return False
 
+    async def _evaluate(self, row: Evaluation) -> None:
+        if not await evaluate(self._platform, row):
+            self._reason, self._recorded = None, -math.inf
 
-async def evaluate(platform: Platform, row: Evaluation) -> None:
-    """Do the next step of a leased evaluation, and record the outcome."""
+    async def record(self) -> None:
+        """Record whether this machine runs models."""
+        moment = time.monotonic()
+        # The packages are looked for each time, as they may come or go; restrictions need a process.
+        if not is_installed():
+            self._set_reason(availability.NOT_INSTALLED)
+        elif self._reason != "" and (self._reason is None or moment - self._examined >= EXAMINE_SECONDS):
+            self._examined = moment
+            unconfined = self._platform.settings.model_unconfined
+            self._set_reason(await asyncio.to_thread(availability.why_not, unconfined=unconfined))
+        await model_runners.record(self._reason or "")
+        self._recorded = moment
+
+    def _set_reason(self, reason: str) -> None:
+        if reason and reason != self._reason:
+            level = logging.INFO if reason == availability.NOT_INSTALLED else logging.ERROR
+            logger.log(level, "this machine runs no models: %s", reason)
+        self._reason = reason
+
+
+async def evaluate(platform: Platform, row: Evaluation) -> bool:
+    """Do the next step of a leased evaluation, and record the outcome; False if this machine cannot."""
     run = _Run(platform, row)
     try:
         await run.run()
@@ -159,16 +177,18 @@ async def evaluate(platform: Platform, row: Evaluation) -> None:
         await evaluations.give_back(row, AGAIN, tried=False)
     except Unconfined as error:
         logger.error("evaluation %s waits: %s (PLATFORM_MODEL_UNCONFINED)", row.id, error)
-        await evaluations.give_back(row, BUSY, tried=False)
+        await evaluations.give_back(row, AGAIN, tried=False)
+        return False
     except Exception as error:  # of the model, the task, the storage or the executor
         if (code := _code_of(error)) is not None:
             await evaluations.mark_failed(row, code)
-            return
+            return True
         tried = not scorings.is_passing(error)
         logger.warning("evaluation %s: %s; it will be retried", row.id, error, exc_info=tried)
         await evaluations.give_back(row, AGAIN, tried=tried)
     finally:
         run.stopped = True
+    return True
 
 
 def _code_of(error: Exception) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from tortoise.timezone import now
@@ -11,7 +10,7 @@ from tortoise.timezone import now
 from collidium import accounts
 from collidium.benchmarks import model_inputs
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation
-from collidium.benchmarks.submissions import admissions, evaluations, model_files
+from collidium.benchmarks.submissions import admissions, evaluations, model_files, model_runners
 from collidium.benchmarks.submissions.submitting import validated_links
 from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput, Unavailable
@@ -45,7 +44,7 @@ async def receive(
     InvalidInput
         With every problem of the manifest; also for a task without models.
     Unavailable
-        No models can be run now.
+        No models can be run now, with the reason: no process runs them, or the truth has no inputs.
     PaymentRequired
         The account has fewer credits than a model costs.
     Conflict, Forbidden, TooManyRequests
@@ -54,8 +53,8 @@ async def receive(
     validated_links({"model_repo": model_repo})
     task, truth = admission.task, admission.truth
     read = read_manifest(manifest.encode(), task)
-    if not (truth.inputs and find_spec("onnxruntime") and find_spec("onnx")):
-        what = "the truth was imported without inputs" if not truth.inputs else "onnxruntime is not installed"
+    if not truth.inputs:
+        what = "the truth was imported without inputs"
         raise Unavailable(f"{admission.challenge.name} runs no models now: {what}", retry_after=3600)
     if missing := model_inputs.missing(truth.inputs, read, tables_of(Model(b"", read), task)):
         problems = [{"field": "inputs", "detail": f"the events have no {name}"} for name in missing]
@@ -79,6 +78,8 @@ async def receive(
         return first, True
     if admission.refusal is not None:
         raise admission.refusal
+    if not admission.account.baseline:  # those of the operators wait for a server
+        await model_runners.require(row.challenge)
     await admissions.require_in_time(platform, admission)
     if model_repo is not None:
         row.model_claim = await check_claim(model_repo) or "unverified"

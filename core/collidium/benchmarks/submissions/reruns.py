@@ -18,7 +18,7 @@ from collidium import accounts, operations, records
 from collidium.benchmarks import challenges, truth_versions
 from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission, TruthVersion
 from collidium.benchmarks.rewards import RewardRules, reward_bests
-from collidium.benchmarks.submissions import evaluations, reading, replay, scorings, submitting
+from collidium.benchmarks.submissions import evaluations, model_runners, reading, replay, scorings, submitting
 from collidium.benchmarks.submissions.replay import Target
 from collidium.database import transactional
 from collidium.errors import Conflict
@@ -159,7 +159,7 @@ async def reproduce(platform: Platform, account: AccountView, submission_id: str
     """Run the model of the account's submission on public events, for the price of a model.
 
     Idempotent: there is one run on these events, whatever its outcome. Raises NotFound, Forbidden for another
-    account's submission, PaymentRequired, and Conflict if it cannot be run.
+    account's submission, PaymentRequired, Unavailable if nothing runs models, and Conflict if it cannot run.
     """
     row = await reading.own_row(account, submission_id)
     public = await truth_versions.public_of(row.task)
@@ -167,6 +167,8 @@ async def reproduce(platform: Platform, account: AccountView, submission_id: str
         raise Conflict(f"the server has no public events of {row.task}")
     challenge = await challenges.locked(row.challenge)
     await accounts.require_not_banned(row.account_id)
+    if await not_queued([row], public.version):
+        await model_runners.require(row.challenge)
     price = Decimal(0) if row.baseline else platform.settings.model_price
     await queue(challenge, [row], public.version, timed_anew=False, public_for=price)
     run = await Evaluation.get_or_none(submission_id=row.id, public=True, truth_version=public.version)
