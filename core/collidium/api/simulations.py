@@ -148,14 +148,17 @@ async def ordered(channel_body: type[ChannelBody]) -> Response:
 async def estimate(query_args: EstimateQuery) -> Response:
     """The price of an order."""
     order = Order(query_args.channel, query_args.events, query_args.pileup, vary=query_args.vary)
-    return answer(simulations.estimate(order, platform().settings, platform().pipeline))
+    parts = platform()
+    is_mock = parts.runner.is_mock
+    return answer(simulations.estimate(order, parts.settings, parts.pipeline, is_mock=is_mock))
 
 
 @blueprint.get("/limits")
 @document_response(OrderLimits)
 async def limits() -> Response:
     """The channels that can be ordered, and the limits of events, pileup and seed."""
-    return answer(simulations.limits(platform().settings, platform().pipeline))
+    parts = platform()
+    return answer(simulations.limits(parts.settings, parts.pipeline, is_mock=parts.runner.is_mock))
 
 
 @blueprint.get("/presets")

@@ -20,6 +20,7 @@ from collidium.cli.output import (
     show_record,
     show_value,
 )
+from collidium.records import NO_EVENTS
 
 if TYPE_CHECKING:
     from collidium.client import SimulationRequest
@@ -61,6 +62,7 @@ def estimate(
         "credits": found.credits,
         "node-hours": found.node_hours,
         "on one node": f"{found.node_seconds:.0f} s",
+        "runner": NO_EVENTS if found.runner_is_mock else None,
     }
     show_record(found, rows)
 
@@ -81,6 +83,7 @@ def limits() -> None:
         "pileup": f"{found.pileup.minimum} to {found.pileup.maximum}",
         "seed": f"{found.seed.minimum} to {found.seed.maximum}; default: {found.default_seed}",
         "vary": ", ".join(f"{v.name} {v.minimum:g} to {v.maximum:g}" for v in found.variations),
+        "runner": NO_EVENTS if found.runner_is_mock else None,
     }
     show_record(found, rows)
 
@@ -174,7 +177,6 @@ def requests(state: str | None, limit: int) -> None:
 def print_request(request: SimulationRequest) -> None:
     """Print a request with its timeline."""
     refunded = f", {cell(request.credits_refunded)} refunded" if request.credits_refunded else ""
-    mock = " (mock: no events)" if request.output_is_mock else ""
     order = f"{request.events} events of {request.channel} at pileup {request.pileup}, seed {request.seed}"
     order += f", varied: {request.vary}" if request.vary else ""
     print_record(
@@ -185,7 +187,7 @@ def print_request(request: SimulationRequest) -> None:
             "reason": request.reason,
             "credits": f"{cell(request.credits_charged)} charged{refunded}",
             "node-hours": request.node_hours,
-            "output": request.output_hub_repo and request.output_hub_repo + mock,
+            "output": NO_EVENTS if request.runner_is_mock else request.output_hub_repo,
         }
     )
     if request.timeline:

@@ -25,6 +25,7 @@ from collidium.cli.options import (
 from collidium.cli.output import cell, json_wanted, note, print_record, show_value
 from collidium.cli.progress import duration_text, stage_progress, status_line
 from collidium.cli.requests import print_request, state_text
+from collidium.records import NO_EVENTS
 
 if TYPE_CHECKING:
     from collidium.client import Client, SimulationRequest
@@ -200,6 +201,8 @@ def _print_dataset(directory: Path, made: Simulated) -> None:
 def _order(wait: bool, **order: Any) -> int:
     """Order events, wait for them if ``wait``, and return the exit code."""
     with client() as server:
+        if server.limits().runner_is_mock:
+            note(f"{server.backend}: {NO_EVENTS}.")
         request = server.simulate(**order)
         if wait and not request.has_ended:
             paid = cell(request.credits_charged)

@@ -57,6 +57,7 @@ from collidium.records.operations import (
     UserUsage,
 )
 from collidium.records.simulations import (
+    NO_EVENTS,
     TERMINAL_STATES,
     Estimate,
     JobProgress,
@@ -82,6 +83,7 @@ from collidium.records.tasks import (
 )
 
 __all__ = [
+    "NO_EVENTS",
     "TERMINAL_STATES",
     "Account",
     "Announcement",

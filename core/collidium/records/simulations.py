@@ -10,9 +10,17 @@ from collidium.records.base import Credits, Record, Time
 
 #: States in which a request has ended.
 TERMINAL_STATES: Final = frozenset({"completed", "failed", "cancelled"})
+#: What a user reads before ordering from a runner that is a mock, and with the order.
+NO_EVENTS: Final = "mock: no events are made"
 
 State = Annotated[
     str, Meta(extra_json_schema={"enum": ["queued", "running", "completed", "failed", "cancelled"]})
+]
+
+
+#: Whether the runner is a mock.
+RunnerIsMock = Annotated[
+    bool, Meta(description="Whether the runner is a mock: orders are charged, and no events are made.")
 ]
 
 
@@ -59,6 +67,7 @@ class SimulationRequest(Record, frozen=True):
     cancel_requested: bool = False
     output_hub_repo: str | None = None
     output_is_mock: bool = False
+    runner_is_mock: RunnerIsMock = False
     private: bool = False
     runner: str | None = None
     pipeline_version: str | None = None
@@ -112,6 +121,7 @@ class Estimate(Record, frozen=True):
     credits: Credits
     node_hours: Credits
     node_seconds: float
+    runner_is_mock: RunnerIsMock = False
 
 
 class Range(Record, frozen=True):
@@ -142,6 +152,7 @@ class OrderLimits(Record, frozen=True):
     publishes: Annotated[
         bool, Meta(description="Whether events are published as a repository with the caller's token.")
     ] = True
+    runner_is_mock: RunnerIsMock = False
     variations: Annotated[tuple[VariationLimits, ...], Meta(description="Possible contents of `vary`.")] = ()
 
 

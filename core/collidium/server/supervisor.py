@@ -39,6 +39,11 @@ from collidium.settings import Settings
 
 logger = logging.getLogger(__name__)
 
+#: What a server that simulates nothing says when it starts.
+REAL_EVENTS: Final = (
+    "Orders are for a mock that makes no events. Real ones, after `pip install '.[sim]'`: "
+    "PLATFORM_RUN_MODE=real PLATFORM_RUNNER=local collidium serve"
+)
 #: Seconds before a worker is started after one that ended before it was ready; doubled each time.
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
@@ -252,7 +257,8 @@ def run(settings: Settings) -> None:
 
         def announce() -> None:
             hub = f"\nIts hub is at {settings.hub_root_url}" if settings.hub_root_url else ""
-            click.echo(f"Collidium is at {settings.base_url}{hub}")
+            mock = f"\n{REAL_EVENTS}" if settings.run_mode == "mock" else ""
+            click.echo(f"Collidium is at {settings.base_url}{hub}{mock}")
 
         if settings.workers == 1:
             serve_here(settings, listeners, announce, checks_hub=True)

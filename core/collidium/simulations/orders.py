@@ -25,14 +25,16 @@ MINIMUM: Final = Decimal("0.001")
 MAXIMUM: Final = Decimal(10) ** 9
 
 
-def estimate(order: Order, settings: Settings, pipeline: Pipeline | None = None) -> Estimate:
+def estimate(
+    order: Order, settings: Settings, pipeline: Pipeline | None = None, *, is_mock: bool = False
+) -> Estimate:
     """Return the price of an order. Raises InvalidInput with all problems at once."""
     check(order, settings, pipeline)
     per_event = settings.channels[order.channel] * order.pileup_cost
     seconds = settings.channel_overheads.get(order.channel, 0.0) + per_event * order.events
     hours = (Decimal(seconds) / SECONDS_PER_HOUR).quantize(MINIMUM, ROUND_HALF_UP)
     price = max(hours, MINIMUM)
-    return Estimate(order.channel, order.events, order.pileup, price, price, seconds)
+    return Estimate(order.channel, order.events, order.pileup, price, price, seconds, is_mock)
 
 
 def max_output_bytes(order: Order, settings: Settings) -> int:
@@ -41,14 +43,15 @@ def max_output_bytes(order: Order, settings: Settings) -> int:
     return OUTPUT_BYTES + int(per_event * order.events)
 
 
-def limits(settings: Settings, pipeline: Pipeline | None = None) -> OrderLimits:
+def limits(settings: Settings, pipeline: Pipeline | None = None, *, is_mock: bool = False) -> OrderLimits:
     """Return the limits that :func:`check` applies."""
     ranges = number_ranges(settings.max_events, _max_pileup(settings, pipeline), pipeline or _UNKNOWN)
     return OrderLimits(
         channels=tuple(sorted(_channels(settings, pipeline))),
         variations=tuple(VARIATIONS[name] for name in pipeline.variations) if pipeline else (),
         default_seed=DEFAULT_SEED,
-        publishes=settings.run_mode != "mock",
+        publishes=not is_mock,
+        runner_is_mock=is_mock,
         **{name: Range(*ends) for name, ends in ranges.items()},
     )
 

@@ -398,6 +398,7 @@ def _derived(row: SimulationRequest, history: Sequence[HistoryLine] | None) -> d
         "seed": int(row.seed),
         "estimated_completion_seconds": max(1, round(row.node_seconds)),
         "cancel_requested": row.cancel_requested_at is not None,
+        "runner_is_mock": row.is_mock,
         "output_is_mock": row.is_mock and row.output_hub_repo is not None,
         "timeline": () if history is None else (first, *map(records.Moment.of, history)),
     }

@@ -9,6 +9,7 @@ from markupsafe import Markup
 from quart import Response, render_template, request
 
 from collidium import __version__
+from collidium.client import NO_EVENTS
 from collidium.client.quantities import team_word, written
 from collidium.errors import (
     CollidiumError,
@@ -58,6 +59,7 @@ async def render(template: str, **values: Any) -> Response:
         foot=context.web().settings,
         guide=GUIDE if guide_directory() else "",
         team_word=team_word,
+        no_events=NO_EVENTS,
         written=written,
         **values,
     )

@@ -90,6 +90,7 @@ def test_an_order_is_charged_followed_and_completed(quick: ServerProcess, alice:
     price = alice.get("/v1/estimate?channel=single_muon&events=10&pileup=0").json()["credits"]
     answer = order(alice, seed=1)
     placed = ok(answer, 202)
+    assert placed["runner_is_mock"]
     assert answer.headers["Location"] == f"/v1/requests/{placed['request_id']}"
     assert (placed["state"], placed["cached"], placed["credits_charged"]) == ("queued", False, price)
     ordered = {"channel": "single_muon", "events": 10, "pileup": 0, "seed": 1}

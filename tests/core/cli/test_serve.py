@@ -24,7 +24,7 @@ from tests.waiting import eventually
 from collidium import settings
 from collidium.errors import ConfigurationError
 from collidium.files.held import DIRECTORY, FILE, PREFIX, held_directory
-from collidium.server.supervisor import listeners_of
+from collidium.server.supervisor import REAL_EVENTS, listeners_of
 from collidium.testing.server import ServerProcess
 
 #: A request that is in flight for as long as a test wants, and one that names the process that answers.
@@ -124,7 +124,7 @@ def test_the_addresses_and_nothing_else_are_printed(serve: StartServe) -> None:
     assert not (server.data_dir / "admin-token").exists(), "it has a token"
     assert server.stop() == 0
     assert (server.directory / "server.out").read_text() == (
-        f"Collidium is at {server.base_url}\nIts hub is at {server.hub_url}\n"
+        f"Collidium is at {server.base_url}\nIts hub is at {server.hub_url}\n{REAL_EVENTS}\n"
     )
 
 

@@ -16,6 +16,7 @@ import pytest
 from tests.core.cli.conftest import Caller
 from tests.waiting import eventually
 
+from collidium.client import NO_EVENTS
 from collidium.testing.server import ServerProcess
 
 _seeds = count(1)
@@ -45,9 +46,10 @@ def test_order_and_wait(alice: Alice) -> None:
     done = alice("simulate", "--remote", "--preset", "ttbar-quick", "--wait")
     assert done.returncode == 0, done.stderr
     output = done.stderr.splitlines()
+    assert NO_EVENTS in output.pop(0)  # before anything is ordered
     assert "is queued; 0.333 credits were charged" in output[0]
     assert output[-1] == "completed"
-    for shown in ("10 events of ttbar at pileup 0, seed 42", "completed", "0.333 charged", "(mock"):
+    for shown in ("10 events of ttbar at pileup 0, seed 42", "completed", "0.333 charged", NO_EVENTS):
         assert shown in done.stdout
     request_id = done.stdout.split()[1]
     assert request_id in output[0]
@@ -55,6 +57,12 @@ def test_order_and_wait(alice: Alice) -> None:
     assert again.returncode == 0
     assert request_id in again.stdout
     assert "cost nothing" in again.stderr
+
+
+@pytest.mark.parametrize("command", [("estimate", "--preset", "ttbar-quick"), ("limits",)])
+def test_a_mock_is_named_before_an_order(alice: Alice, command: tuple[str, ...]) -> None:
+    assert NO_EVENTS in alice(*command).stdout
+    assert alice.data(*command)["runner_is_mock"] is True
 
 
 def test_json(alice: Alice) -> None:
@@ -88,7 +96,7 @@ def test_what_the_server_refuses(alice: Alice) -> None:
     ):
         done = alice(*arguments)
         assert done.returncode == 3, arguments
-        assert done.stderr.startswith("Error: ")
+        assert "\nError: " in f"\n{done.stderr}"
         assert done.stdout == ""
     refused = alice(
         "simulate", "--remote", "--channel", "nothing", "--events", "0", "--pileup", "0", "--json"
@@ -154,7 +162,7 @@ def test_ctrl_c_leaves_the_request_alone(alice: Alice, tmp_path: Path) -> None:
             text=True,
         )
         assert process.stderr is not None
-        first = [process.stderr.readline() for _ in range(2)]
+        _, *first = [process.stderr.readline() for _ in range(3)]  # the mock is named first
         process.send_signal(signal.SIGINT)
         output = process.stderr.read()
         process.stderr.close()

@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from tests.waiting import eventually
 
+from collidium.client import NO_EVENTS
 from collidium.testing.browser import Watch, overflow
 from collidium.testing.server import ServerProcess
 
@@ -102,6 +103,14 @@ def test_anonymous_visitors_see_prices_and_are_led_to_sign_in(anonymous: Visitor
         assert anonymous.get(address).status_code == 401
 
 
+def test_the_form_names_a_mock_before_an_order(anonymous: Visitor) -> None:
+    """A page that takes credits promises no dataset where none is made."""
+    text = anonymous.get("/simulate").text
+    assert NO_EVENTS.capitalize() in text
+    assert "dataset of yours" not in text
+    assert "events are in a dataset" not in text
+
+
 def test_the_price_is_shown_without_scripts(anonymous: Visitor) -> None:
     shown = anonymous.get("/simulate", params={"channel": "ttbar", "events": "100", "pileup": "40"}).text
     assert re.search(r"<output[^>]*>4\.583 credits", shown)
@@ -124,9 +133,15 @@ def test_an_order_is_charged_followed_and_listed(anna: Visitor) -> None:
     answer = order(anna, seed=seed)
     request_id = request_of(answer)
     assert parse_qs(urlsplit(answer.headers["Location"]).query) == {"ordered": ["now"]}
-    assert "Ordered" in anna.get(answer.headers["Location"]).text
+    assert f"0.014 credits charged ({NO_EVENTS})" in anna.get(answer.headers["Location"]).text
     page = ended(anna, request_id)
-    for part in ("completed", "0.014 credits charged", "10 events of single_muon", "(a mock)", "Running"):
+    for part in (
+        "completed",
+        "0.014 credits charged",
+        "10 events of single_muon",
+        f"({NO_EVENTS})",
+        "Running",
+    ):
         assert part in page
     assert "Cancel this request" not in page
     assert "9.986 credits" in anna.get("/simulate").text

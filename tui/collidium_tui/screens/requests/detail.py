@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from collidium.client import Moment, OperatedRequest, OutputFile, Page
+from collidium.client import NO_EVENTS, Moment, OperatedRequest, OutputFile, Page
 from collidium_tui.screen import ListData, ListsScreen, OpenedScreen
 from collidium_tui.widgets.form import Question
 from collidium_tui.widgets.table import Column, Table
@@ -186,7 +186,7 @@ def _next(request: OperatedRequest, times: Times) -> str:
 def _output(request: OperatedRequest) -> str:
     if request.output_hub_repo is None:
         return ""
-    return request.output_hub_repo + (" (mock: no events)" if request.output_is_mock else "")
+    return request.output_hub_repo + (f" ({NO_EVENTS})" if request.output_is_mock else "")
 
 
 def _files(request: OperatedRequest) -> str:
