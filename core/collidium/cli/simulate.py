@@ -201,7 +201,7 @@ def _print_dataset(directory: Path, made: Simulated) -> None:
 def _order(wait: bool, **order: Any) -> int:
     """Order events, wait for them if ``wait``, and return the exit code."""
     with client() as server:
-        if server.limits().runner_is_mock:
+        if not json_wanted() and server.limits().runner_is_mock:
             note(f"{server.backend}: {NO_EVENTS}.")
         request = server.simulate(**order)
         if wait and not request.has_ended:
