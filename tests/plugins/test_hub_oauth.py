@@ -38,6 +38,11 @@ ELSEWHERE: Final = "http://pages.test:8443/web/callback"
 EVERYTHING: Final = "openid profile read-repos write-repos manage-repos"
 
 
+def own_headers(http: httpx.Client) -> dict[str, str]:
+    """What a browser reports of a form of the hub's own pages."""
+    return {"Origin": f"http://{http.base_url.netloc.decode()}"}
+
+
 class Application:
     """One sign-in of the pages: what they send, with their own state, nonce and PKCE verifier."""
 
@@ -62,7 +67,7 @@ class Application:
 
     def answer(self, page: httpx.Response, token: str, decision: str = "allow") -> httpx.Response:
         form = {"ticket": ticket_in(page), "token": token, "decision": decision}
-        return self.http.post("/oauth/authorize", data=form)
+        return self.http.post("/oauth/authorize", data=form, headers=own_headers(self.http))
 
     def code(self, token: str) -> str:
         answer = self.answer(self.ask(), token)
@@ -193,12 +198,12 @@ def test_pages_have_security_headers(application: Application, token: str) -> No
     pages = [application.ask(), application.ask(client_id="x"), application.answer(application.ask(), "no")]
     assert [page.status_code for page in pages] == [200, 400, 401]
     for page in pages:
+        assert page.headers["Referrer-Policy"] == "same-origin"
         policy = page.headers["Content-Security-Policy"]
         assert policy.startswith("default-src 'none'; style-src 'self';")
         assert "frame-ancestors 'none'; base-uri 'none'" in policy
         assert "unsafe" not in policy
         assert page.headers["Cache-Control"] == "no-store"
-        assert page.headers["Referrer-Policy"] == "no-referrer"
         assert page.headers["X-Frame-Options"] == "DENY"
         assert page.headers["Content-Type"] == "text/html; charset=utf-8"
         assert "<script" not in page.text
@@ -286,7 +291,8 @@ def test_redirects_return_to_the_host_the_hub_was_reached_by(hub: HubServer) -> 
         assert application.ask(redirect_uri=own).status_code == 400
         ticket = ticket_in(application.ask())
         form = {"ticket": ticket, "decision": "deny"}
-        elsewhere = httpx.post(f"{hub.url}/oauth/authorize", data=form, trust_env=False)
+        with httpx.Client(base_url=hub.url, trust_env=False) as http:
+            elsewhere = http.post("/oauth/authorize", data=form, headers=own_headers(http))
         assert elsewhere.status_code == 400
         assert "Location" not in elsewhere.headers
 
@@ -425,7 +431,8 @@ def test_forged_and_expired_tickets_are_rejected(monkeypatch: pytest.MonkeyPatch
 def test_invalid_consent_forms_are_rejected(
     application: Application, content: bytes, media_type: str
 ) -> None:
-    answer = application.http.post("/oauth/authorize", content=content, headers={"Content-Type": media_type})
+    headers = {"Content-Type": media_type, **own_headers(application.http)}
+    answer = application.http.post("/oauth/authorize", content=content, headers=headers)
     assert answer.status_code in {400, 413}
     assert "This sign-in cannot continue" in answer.text
 
@@ -689,7 +696,7 @@ VALUES = st.text(max_size=60) | st.sampled_from(
 @given(sent=st.lists(st.tuples(NAMES, VALUES), max_size=12))
 def test_no_input_causes_a_server_error(application: Application, sent: list[tuple[str, str]]) -> None:
     encoded = urlencode(sent, errors="surrogatepass").encode()
-    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    form = {"Content-Type": "application/x-www-form-urlencoded", **own_headers(application.http)}
     answers = [
         application.http.get(f"/oauth/authorize?{encoded.decode()}"),
         application.http.post("/oauth/authorize", content=encoded, headers=form),

@@ -134,7 +134,7 @@ def browser(server: ServerProcess) -> Iterator[httpx.Client]:
 def press(browser: httpx.Client, link: str, **headers: str) -> httpx.Response:
     """Send the form of the link's page."""
     where, _, secret = link.partition("?link=")
-    return browser.post(where, data={"link": secret}, headers={"Sec-Fetch-Site": "same-origin"} | headers)
+    return browser.post(where, data={"link": secret}, headers={"Origin": str(browser.base_url)} | headers)
 
 
 def whoami(browser: httpx.Client, token: str) -> Any:
@@ -154,7 +154,7 @@ def test_a_link_signs_in_once_and_gives_a_token(
         assert browser.head(link).status_code == 200
         page = browser.get(link)
         assert (page.status_code, "Anna Müller" in page.text) == (200, True)
-        assert page.headers["Referrer-Policy"] == "no-referrer"
+        assert page.headers["Referrer-Policy"] == "same-origin"
     assert press(browser, link, **{"Sec-Fetch-Site": "cross-site"}).status_code == 403
     welcome = press(browser, link)
     assert welcome.status_code == 200, welcome.text
@@ -174,6 +174,36 @@ def test_a_link_signs_in_once_and_gives_a_token(
     assert token not in log
     until = {row["name"]: row["link_until"] for row in _users(server)}
     assert (until["anna"], until["bo"] is not None) == (None, True)
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1"])
+def test_other_sites_sign_nobody_in(server: ServerProcess, name: str) -> None:
+    """Over plain HTTP, browsers send no Sec-Fetch-Site to a name of the network."""
+    link = address(server, server.run("user", "add", f"eve-{name}") and _link_of(server, f"eve-{name}"))
+    port = server.base_url.rpartition(":")[2]
+    own, own_page = f"http://{name}:{port}", f"http://{name}:{port}/hub/join?link=x"
+    with httpx.Client(base_url=own, timeout=30, trust_env=False) as browser:
+        link = own + link.removeprefix(server.base_url)
+        for sent in (
+            {},
+            {"Origin": "null"},
+            {"Origin": "null", "Referer": own_page},
+            {"Origin": "http://evil.example"},
+            {"Origin": f"http://{name}:1"},
+            {"Referer": f"http://evil.example/{own_page}"},
+            {"Origin": own, "Sec-Fetch-Site": "cross-site"},
+        ):
+            where, _, secret = link.partition("?link=")
+            answer = browser.post(where, data={"link": secret}, headers=sent)
+            assert (answer.status_code, dict(browser.cookies)) == (403, {}), sent
+            consent = browser.post("/hub/oauth/authorize", data={"ticket": "x"}, headers=sent)
+            assert consent.status_code == 403, sent
+        answer = browser.post(where, data={"link": secret}, headers={"Referer": own_page})
+        assert (answer.status_code, list(browser.cookies)) == (200, ["collidium_session"])
+
+
+def _link_of(server: ServerProcess, name: str) -> str:
+    return server.run("user", "reset", name).stdout.strip()
 
 
 def test_a_reset_withdraws_all_and_gives_a_new_link(

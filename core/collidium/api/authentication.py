@@ -109,7 +109,7 @@ async def _session() -> Session | None:
         if browsers.is_from_another_site():
             return None
     else:
-        browsers.require_own_origin(settings)
+        browsers.require_own_origin(browsers.origin(settings))
         browsers.require_secret(key, request.headers.get(browsers.CSRF_HEADER, ""))
     session = await platform().sessions.find(key)
     if session is None:

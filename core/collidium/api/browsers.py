@@ -18,9 +18,11 @@ from collidium.sessions import derived
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: Cookies of a session, and of a sign-in in progress at the hub.
+#: Cookies of a session, and of each sign-in in progress at the hub, whose names continue with its start.
 SESSION: Final = "collidium_session"
 SIGN_IN: Final = "collidium_sign_in"
+#: Maximum number of sign-ins in progress in one browser; beyond that the oldest one is forgotten.
+SIGN_INS: Final = 5
 
 CSRF_HEADER: Final = "X-CSRF-Token"
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -46,6 +48,13 @@ def wants_page() -> bool:
 def read_cookie(settings: Settings, cookie: str) -> str:
     """Return the value of a cookie, or an empty string."""
     return request.cookies.get(_name(settings, cookie), "")
+
+
+def read_sign_ins(settings: Settings) -> dict[str, str]:
+    """Return the cookies of the sign-ins in progress by name, the oldest first."""
+    prefix, start = _name(settings, ""), _name(settings, SIGN_IN)
+    named = sorted(name for name in request.cookies if name.startswith(start))
+    return {name.removeprefix(prefix): request.cookies[name] for name in named}
 
 
 def set_cookie(settings: Settings, response: Response, cookie: str, value: str, seconds: float) -> None:
@@ -88,15 +97,21 @@ def is_from_another_site() -> bool:
 # -- CSRF protection ----------------------------------------------------------------------------------
 
 
-def require_own_origin(settings: Settings) -> None:
-    """Raise Forbidden unless the browser reports that one of our pages sent the request."""
+def require_own_origin(own: str) -> None:
+    """Raise Forbidden unless the browser reports that a page of the origin ``own`` sent the request.
+
+    Browsers send ``Origin`` with forms, and the old ones without it send ``Referer``. ``Sec-Fetch-Site`` does
+    not suffice: they send it to trustworthy origins only, which ``http://laptop:8000`` is not.
+    """
     # Compare hosts only: a proxy may have terminated TLS.
-    sent, own = (
-        address.partition("://")[2].lower()
-        for address in (request.headers.get("Origin", ""), origin(settings))
-    )
-    if sent != own or request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
+    sent = request.headers.get("Origin") or request.headers.get("Referer", "")
+    is_own = bool(_host(own)) and _host(sent) == _host(own)
+    if not is_own or request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
         raise Forbidden(_CROSS_SITE)
+
+
+def _host(address: str) -> str:
+    return address.partition("://")[2].partition("/")[0].lower()
 
 
 def require_secret(key: str, secret: str) -> None:

@@ -239,10 +239,13 @@ async def begin(redirect_uri: str, return_to: str, scopes: Iterable[str] = ()) -
 
 
 @transactional
-async def finish(key: str, state: str) -> PendingSignIn | None:
-    """Return and delete the sign-in that this browser began, or None if ``state`` does not match."""
-    if not is_key(key) or not hmac.compare_digest(derived(key, "state").encode(), state.encode()):
+async def finish(keys: Iterable[str], state: str) -> PendingSignIn | None:
+    """Return and delete the sign-in of one of the browser's ``keys`` that has this ``state``, if any."""
+    own = (key for key in keys if is_key(key))
+    matching = [key for key in own if hmac.compare_digest(derived(key, "state").encode(), state.encode())]
+    if not matching:
         return None
+    key = matching[0]
     row = await models.PendingSignIn.select_for_update().get_or_none(digest=digest(key))
     if row is None:
         return None

@@ -58,7 +58,14 @@ async def _own(error: CollidiumError) -> Response:
         # The session's token is no longer valid.
         await context.end_session()
         error = context.SignInNeeded(browsers.ENDED)
-    return await _response(status, error.title, error_text(error), errors=error.errors, headers=error.headers)
+    return await _response(
+        status,
+        error.title,
+        error_text(error),
+        errors=error.errors,
+        headers=error.headers,
+        form=await forms.page_to_return_to() if isinstance(error, forms.StaleForm) else "",
+    )
 
 
 def error_text(error: CollidiumError) -> str:
@@ -89,10 +96,12 @@ async def _response(
     *,
     errors: Sequence[Mapping[str, Any]] = (),
     headers: Mapping[str, str] | None = None,
+    form: str = "",
 ) -> Response:
     kept = {name: value for name, value in (headers or {}).items() if name in _KEPT}
     try:
-        response = await _page(status, _TITLES.get(status, title), detail, errors, kept.get("Retry-After"))
+        heading = _TITLES.get(status, title)
+        response = await _page(status, heading, detail, errors, kept.get("Retry-After"), form)
     except Exception:  # there must be a page in any case
         logger.exception("the page of an error cannot be shown")
         response = _plain(_TITLES.get(status, title), detail)
@@ -102,7 +111,12 @@ async def _response(
 
 
 async def _page(
-    status: int, title: str, detail: str, errors: Sequence[Mapping[str, Any]], retry_after: str | None
+    status: int,
+    title: str,
+    detail: str,
+    errors: Sequence[Mapping[str, Any]],
+    retry_after: str | None,
+    form: str,
 ) -> Response:
     sign_in = (
         f"/web/sign-in?{urlencode({'next': await forms.page_to_return_to()})}" if status == 401 else None
@@ -115,6 +129,7 @@ async def _page(
         errors=errors,
         retry_after=retry_after,
         sign_in=sign_in,
+        form=form,
         request_id=g.get("request_id", ""),
     )
 

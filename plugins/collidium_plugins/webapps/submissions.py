@@ -79,11 +79,11 @@ class Scored:
 
 
 async def show_form(task: str) -> Response:
-    """``GET /leaderboard/<task>/submit``; with ``receipt`` (and ``again``) after a submission"""
+    """``GET /leaderboard/<task>/submit?model_repo=``; with ``receipt`` (and ``again``) after a submission"""
     challenge, card = await board_of(task)
     submission_id = request.args.get("receipt")
     if submission_id is None:
-        return await _page(challenge, card)
+        return await _page(challenge, card, model_repo=request.args.get("model_repo", ""))
     scored = await _scored(submission_id)
     if scored is None or scored.submission.challenge != card.name:
         return see_other(f"/leaderboard/submissions/{submission_id}")

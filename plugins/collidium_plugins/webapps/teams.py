@@ -35,9 +35,10 @@ WORDS: Final = {
 async def show(
     name: str, refusal: CollidiumError | None = None, invitation: Invitation | None = None
 ) -> Response:
-    """``GET /leaderboard/<name>/team?invitation=``"""
+    """``GET /leaderboard/<name>/team?invitation=``, with fields of the form in the query"""
     challenge, card = await board_of(name)
-    code = (await request.form).get("code", "").strip() or request.args.get("invitation", "")
+    typed = await request.values
+    code = typed.get("code", "").strip() or request.args.get("invitation", "")
     link = invitation and with_query(f"{origin()}/leaderboard/{name}/team", invitation=invitation.code)
     mine = await backend_as_user().team(name, code[:200] or None)
     cursor = request.args.get("cursor")
@@ -51,6 +52,7 @@ async def show(
         next=sent and sent.next_cursor and with_query(f"/leaderboard/{name}/team", cursor=sent.next_cursor),
         first=cursor and f"/leaderboard/{name}/team",
         code=code,
+        new_name=typed.get("name", ""),
         invitation=invitation,
         link=link,
         refusal=refusal,
@@ -75,13 +77,15 @@ async def change(name: str) -> Response:
     return see_other(f"/leaderboard/{name}/team")
 
 
-async def show_notifications(email: str | None = None, refusal: CollidiumError | None = None) -> Response:
-    """``GET /leaderboard/notifications``; with the typed address if it was rejected"""
-    known = await backend_as_user().notifications()
+async def show_notifications(refusal: CollidiumError | None = None) -> Response:
+    """``GET /leaderboard/notifications``, with fields of the form in the query or in a rejected form"""
+    known, typed = await backend_as_user().notifications(), await request.values
+    ticked = typed.getlist("kind")
     return await render(
         "notifications.html",
         known=known,
-        email=known.email or "" if email is None else email,
+        email=typed.get("email", known.email or "").strip(),
+        kinds={kind: kind in ticked for kind in known.kinds} if "email" in typed else known.kinds,
         words=WORDS,
         refusal=refusal,
         retry_after=retry_after(refusal),
@@ -97,7 +101,7 @@ async def change_notifications() -> Response:
     try:
         await backend_as_user().set_notifications(email=email or None, kinds=kinds)
     except SHOWN_ON_FORMS as refusal:
-        return refused(await show_notifications(email, refusal), refusal)
+        return refused(await show_notifications(refusal), refusal)
     return see_other("/leaderboard/notifications")
 
 

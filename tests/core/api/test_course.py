@@ -41,7 +41,7 @@ def enrol(server: ServerProcess) -> list[httpx.Client]:
         welcome = httpx.post(
             f"{server.base_url}/hub/{path}",
             data={"link": secret},
-            headers={"Sec-Fetch-Site": "same-origin"},
+            headers={"Origin": server.base_url},
             trust_env=False,
         )
         token = welcome.text.partition('<pre id="token">')[2].partition("<")[0]

@@ -120,15 +120,15 @@ async def test_database_reveals_neither_key_nor_token(clock: Clock[datetime]) ->
 
 async def test_pending_sign_in_is_finished_once() -> None:
     begun = await sessions.begin("https://here/web/callback", "/events")
-    assert await sessions.finish(begun.key, "another") is None
-    back = await asyncio.gather(*(sessions.finish(begun.key, begun.state) for _ in range(8)))
+    assert await sessions.finish([begun.key], "another") is None
+    back = await asyncio.gather(*(sessions.finish([begun.key], begun.state) for _ in range(8)))
     assert [found for found in back if found is not None] == [begun]
 
 
 async def test_late_sign_in_is_not_finished() -> None:
     late = await sessions.begin("https://here", "/")
     await PendingSignIn.all().update(ends_at=datetime(2020, 1, 1, tzinfo=UTC))
-    assert await sessions.finish(late.key, late.state) is None
+    assert await sessions.finish([late.key], late.state) is None
     await sessions.begin("https://here", "/")
     assert await PendingSignIn.all().count() == 1
 

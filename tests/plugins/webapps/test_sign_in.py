@@ -6,6 +6,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from html import unescape
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,6 +16,7 @@ from quart import Quart
 
 from collidium.testing.server import ServerProcess
 from collidium_plugins.webapps.sign_in import forms
+from collidium_plugins.webapps.site import PAGES
 
 from .visiting import Visitor
 
@@ -46,7 +48,12 @@ def change(database: Path, statement: str) -> None:
 
 def cookie_line(answer: httpx.Response, name: str) -> str:
     """What the answer says of a cookie."""
-    return next(line for line in answer.headers.get_list("set-cookie") if line.startswith(f"{name}="))
+    return next(line for line in answer.headers.get_list("set-cookie") if line.startswith(name))
+
+
+def sign_ins(visitor: Visitor) -> dict[str, str]:
+    """The cookies of the browser's sign-ins in progress."""
+    return {name: key for name, key in visitor.cookies.items() if name.startswith(SIGN_IN)}
 
 
 # -- what works --------------------------------------------------------------------------------------------
@@ -76,8 +83,25 @@ def test_the_authorization_request_is_protected(visitor: Visitor) -> None:
     for name in ("state", "nonce", "code_challenge"):
         assert len(first[name][0]) == 43
         assert first[name] != second[name]
-    secrets = {first[name][0] for name in ("state", "nonce", "code_challenge")} | {visitor.cookies[SIGN_IN]}
-    assert len(secrets) == 4
+    secrets = {first[name][0] for name in ("state", "nonce", "code_challenge")} | set(
+        sign_ins(visitor).values()
+    )
+    assert len(secrets) == 5
+
+
+def test_sign_ins_of_two_tabs_both_end(visitor: Visitor, token: Callable[[str], str]) -> None:
+    first, second = visitor.leave("/leaderboard"), visitor.leave("/simulate")
+    for address, page in ((second, "/simulate"), (first, "/leaderboard")):
+        answer = visitor.get(visitor.consent(address, token("worth")))
+        assert (answer.status_code, answer.headers["Location"]) == (303, page)
+    assert sign_ins(visitor) == {}
+
+
+def test_a_browser_begins_five_sign_ins_at_once(visitor: Visitor, token: Callable[[str], str]) -> None:
+    addresses = [visitor.leave(f"/events?event={number}") for number in range(8)]
+    assert len(sign_ins(visitor)) == 5
+    ends = [visitor.get(visitor.consent(address, token("worth"))).status_code for address in addresses]
+    assert ends == [400] * 3 + [303] * 5
 
 
 def scopes(address: str) -> set[str]:
@@ -117,7 +141,7 @@ def test_cookies_are_http_only_and_same_site(visitor: Visitor, token: Callable[[
         "events",
         "/é",
         "/web/sign-out",
-        "/" + "a" * 3000,
+        "/" + "a" * 5000,
     ],
 )
 def test_external_addresses_are_not_returned_to(target: str) -> None:
@@ -286,6 +310,27 @@ def test_forms_of_other_sites_and_sessions_are_rejected(
     assert visitor.is_signed_in
 
 
+FORMS = [
+    (prefix.rstrip("/") + re.sub("<[^>]*>", "x", rule))
+    for prefix, routes in PAGES.items()
+    for method, rule, _ in routes
+    if method == "POST"
+]
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_every_form_of_the_pages_needs_our_origin(
+    visitor: Visitor, token: Callable[[str], str], path: str
+) -> None:
+    visitor.sign_in(token("worth"))
+    csrf = visitor.csrf
+    for headers in ({}, {"Origin": "null"}, {"Origin": "http://evil.example"}, {"Referer": "http://x/"}):
+        for body in ({"data": {"csrf_token": csrf}}, {"files": {"csrf_token": (None, csrf)}}):
+            answer = visitor.post(path, headers=headers, **body)
+            assert (answer.status_code, "not sent from a page of ours" in answer.text) == (403, True)
+    assert visitor.is_signed_in
+
+
 async def came_from(referer: str, **form: str) -> str:
     """Where a user goes on whose session ended while they filled in that page's form."""
     sent = {"path": "/simulate/order", "method": "POST", "form": form, "headers": {"Referer": referer}}
@@ -297,9 +342,50 @@ async def test_typed_values_survive_a_sign_in() -> None:
     page = "http://localhost/simulate?x=1"
     typed = {"channel": "tt bar", "events": "10", "csrf_token": "secret"}
     assert await came_from(page, **typed) == "/simulate?channel=tt+bar&events=10"
-    assert await came_from(page, note="long" * 1000) == "/simulate"
+    assert await came_from(page, note="long" * 1000, events="10") == "/simulate?events=10"
     assert await came_from("https://elsewhere.example/simulate") == "/"
     assert await came_from("") == "/"
+
+
+@pytest.mark.parametrize(
+    ("path", "typed", "kept"),
+    [
+        ("/simulate", {"events": "77", "seed": "4711"}, ['value="77"', 'value="4711"']),
+        (
+            "/leaderboard/notifications",
+            {"email": "new@example.org", "kind": "job"},
+            ['value="new@example.org"', 'value="job" checked', 'value="results">'],
+        ),
+    ],
+)
+@pytest.mark.parametrize("cause", ["ended", "signed in again"])
+def test_a_form_survives_the_end_of_its_session(
+    visitor: Visitor,
+    token: Callable[[str], str],
+    database: Path,
+    path: str,
+    typed: dict[str, str],
+    kept: list[str],
+    cause: str,
+) -> None:
+    visitor.sign_in(token("worth"))
+    csrf = visitor.csrf
+    if cause == "ended":
+        change(database, "UPDATE web_sessions SET ends_at = '2020-01-01 00:00:00+00:00'")
+    else:
+        visitor.sign_in(token("worth"))
+    answer = visitor.post(path, data={**typed, "csrf_token": csrf}, headers=visitor.own)
+    link = re.search(r'<a class="button primary" href="([^"]*)"', answer.text)
+    assert link is not None, answer.text
+    address = unescape(link[1])
+    if cause == "ended":
+        assert answer.status_code == 401
+        address = visitor.get(visitor.consent(visitor.get(address).headers["Location"], token("worth")))
+        address = address.headers["Location"]
+    else:
+        assert answer.status_code == 403
+    page = visitor.get(address).text
+    assert [value for value in kept if value not in page] == []
 
 
 # -- secrets -----------------------------------------------------------------------------------------------
@@ -310,7 +396,7 @@ def test_secrets_are_not_stored_or_logged(
 ) -> None:
     login = token("secretive")
     address = visitor.leave()
-    pending = visitor.cookies[SIGN_IN]
+    (pending,) = sign_ins(visitor).values()
     back = visitor.consent(address, login)
     code = parse_qs(urlsplit(back).query)["code"][0]
     visitor.get(back)

@@ -32,7 +32,7 @@ def test_cookies_and_addresses_are_those_of_tls(web: ServerProcess) -> None:
     assert f"{address.scheme}://{address.netloc}{address.path}" == f"{PUBLIC}/hub/oauth/authorize"
     assert parse_qs(address.query)["redirect_uri"] == [f"{PUBLIC}/web/callback"]
     cookie = answer.headers["set-cookie"]
-    assert cookie.startswith("__Host-collidium_sign_in=")
+    assert cookie.startswith("__Host-collidium_sign_in_")
     assert {"Secure", "HttpOnly", "Path=/", "SameSite=Lax"} <= set(cookie.split("; "))
     assert "Domain" not in cookie
 

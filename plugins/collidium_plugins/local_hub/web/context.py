@@ -160,9 +160,13 @@ def pages_url() -> str:
     return _server_url() if hub_path() else ""
 
 
+def own_origin() -> str:
+    """The origin of the hub's pages, as the caller reached them."""
+    return f"{caller_scheme(hub().proxies)}://{request.host}"
+
+
 def _server_url() -> str:
-    scheme = caller_scheme(hub().proxies)
-    return f"{scheme}://{request.host}{request.root_path}"
+    return f"{own_origin()}{request.root_path}"
 
 
 def _next_url(cursor: str) -> str:
@@ -255,7 +259,8 @@ async def page(template: str, status: int = 200, *, leads_to: str = "", **values
             + "; frame-ancestors 'none'; base-uri 'none'",
             "Cache-Control": "no-store",
             "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-            "Referrer-Policy": "no-referrer",
+            # With no-referrer, browsers would send `Origin: null` with the forms of these pages.
+            "Referrer-Policy": "same-origin",
             "X-Content-Type-Options": "nosniff",
             "X-Frame-Options": "DENY",
         }

@@ -31,7 +31,15 @@ from collidium_plugins.local_hub.openid.requests import (
     unseal,
     with_query,
 )
-from collidium_plugins.local_hub.web.context import hub, page, pages_url, reading, sent_form, writing
+from collidium_plugins.local_hub.web.context import (
+    hub,
+    own_origin,
+    page,
+    pages_url,
+    reading,
+    sent_form,
+    writing,
+)
 
 CONSENT: Final = "/oauth/authorize"
 LINK: Final = "/join"
@@ -47,6 +55,7 @@ async def ask_consent() -> Response:
 
 async def answer_consent() -> Response:
     """``POST /oauth/authorize``: the consent form"""
+    browsers.require_own_origin(own_origin())
     form = await sent_form()
     wanted = unseal(hub().store.ticket_key, form.get("ticket", ""))
     # The settings may have changed, or the ticket was issued under another name of this machine.
@@ -116,9 +125,8 @@ async def show_link() -> Response:
 
 async def use_link() -> Response:
     """``POST /join``: signs in and shows the account's token."""
+    browsers.require_own_origin(own_origin())
     settings, link = platform().settings, (await sent_form()).get("link", "")
-    if browsers.is_from_another_site():
-        raise HubError(403, "The form was not sent from a page of this server.")
     account = await _account(link)
     if account is None:
         return await _no_link()

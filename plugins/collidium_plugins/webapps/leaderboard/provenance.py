@@ -44,9 +44,10 @@ async def change(submission_id: str) -> Response:
 async def show(
     submission_id: str, typed: Mapping[str, str] | None = None, refusal: CollidiumError | None = None
 ) -> Response:
-    """``GET /leaderboard/submissions/<submission_id>``; with links as ``typed`` if they were rejected"""
+    """``GET /leaderboard/submissions/<submission_id>``, with links in the query, or ``typed`` ones"""
     submission = await backend().submission(submission_id)
     challenge, card = await _board(submission)
+    typed = typed or {name: request.args[name] for name in _LINKS if name in request.args}
     compared = request.args.get("with", "").strip()
     other = await _other(submission, compared) if compared else None
     return await render(
@@ -66,7 +67,7 @@ async def show(
         rank=await rank_of(submission),
         address_of_place=address_of_place,
         commands=_commands(submission),
-        links={name: getattr(submission, name) or "" for name in _LINKS} | dict(typed or {}),
+        links={name: getattr(submission, name) or "" for name in _LINKS} | dict(typed),
         refusal=refusal,
         retry_after=retry_after(refusal),
         address=f"{web().api_base or origin()}/v1/submissions/{submission.submission_id}",

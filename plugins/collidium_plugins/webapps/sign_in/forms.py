@@ -8,17 +8,25 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from quart import current_app, g, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import RoutingException
 
 from collidium.api import browsers
+from collidium.errors import Forbidden
 from collidium.sessions import Session
 from collidium_plugins.webapps import context
+
+
+class StaleForm(Forbidden):
+    """A form of ours, without the CSRF secret of the session."""
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: The form field for the CSRF secret; scripts send :data:`~collidium.api.browsers.CSRF_HEADER` instead.
 FIELD: Final = "csrf_token"
 FRONT: Final = "/"
-LONGEST: Final = 2000
+LONGEST: Final = 4000
 
 _STATIC: Final = "/web/static/"
 _STREAMS_FORM: Final = "_reads_its_form"
@@ -43,14 +51,18 @@ async def find_session() -> None:
 
 async def _require_own(session: Session) -> None:
     """Raise Forbidden unless a page of this session sent the request."""
-    browsers.require_own_origin(context.web().settings)
+    browsers.require_own_origin(context.origin())
     if browsers.CSRF_HEADER in request.headers:
         secret = request.headers[browsers.CSRF_HEADER]
     elif _is_streamed():
         return
     else:
         secret = (await request.form).get(FIELD, "") if is_form() else ""
-    browsers.require_secret(session.key, secret)
+    try:
+        browsers.require_secret(session.key, secret)
+    except Forbidden as refusal:
+        # Another tab may have signed in again since the page of the form was opened.
+        raise StaleForm(refusal.detail) from None
 
 
 def streams_form(handler: F) -> F:
@@ -85,11 +97,24 @@ def this_page() -> str:
 
 
 async def page_to_return_to() -> str:
-    """Return the page to show after a sign-in, with the values typed into its form."""
-    if request.method in {"GET", "HEAD"}:
+    """Return the page to show after a sign-in, with the values typed into its form.
+
+    If they are too long for an address, the longest ones are left out.
+    """
+    if request.method in browsers.SAFE:
         return this_page()
-    came_from = urlsplit(request.headers.get("Referer", ""))
-    page = came_from.path if came_from.netloc == request.host else FRONT
+    page = _page_of_form()
     typed = [item for item in (await request.form).items(multi=True) if item[0] != FIELD] if is_form() else []
-    with_typed = local(f"{page}?{urlencode(typed)}" if typed else page)
-    return local(page) if with_typed == FRONT else with_typed
+    while typed and len(f"{page}?{urlencode(typed)}") > LONGEST:
+        typed.remove(max(typed, key=lambda item: len(item[1])))
+    return local(f"{page}?{urlencode(typed)}" if typed else page)
+
+
+def _page_of_form() -> str:
+    """The page whose form was sent: the address itself, or the one that the browser names."""
+    try:
+        current_app.url_map.bind(request.host).match(request.path, method="GET")
+    except (HTTPException, RoutingException):
+        came_from = urlsplit(request.headers.get("Referer", ""))
+        return local(came_from.path) if came_from.netloc == request.host else FRONT
+    return request.path

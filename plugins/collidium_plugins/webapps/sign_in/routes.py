@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
@@ -43,13 +44,21 @@ async def sign_in() -> Response:
 async def start(client: flow.Client, callback: str, scopes: Sequence[str]) -> Response:
     """Redirect to a provider, which redirects to our path ``callback``; each provider has its own."""
     await _count_attempt("sign-in")
-    settings = context.web().settings
     pending = await sessions.begin(
         context.origin() + callback, forms.local(request.args.get("next", "")), scopes
     )
     response = see_other(context.address_for_browsers(await client.authorization_url(pending)))
-    browsers.set_cookie(settings, response, browsers.SIGN_IN, pending.key, sessions.PENDING_SECONDS)
+    _remember(response, pending)
     return response
+
+
+def _remember(response: Response, pending: sessions.PendingSignIn) -> None:
+    """Set a cookie of this sign-in alone, so that sign-ins in several tabs do not disturb each other."""
+    settings = context.web().settings
+    for oldest in [*browsers.read_sign_ins(settings)][: 1 - browsers.SIGN_INS]:
+        browsers.delete_cookie(settings, response, oldest)
+    cookie = f"{browsers.SIGN_IN}_{time.time_ns()}_{pending.state[:8]}"
+    browsers.set_cookie(settings, response, cookie, pending.key, sessions.PENDING_SECONDS)
 
 
 async def callback() -> Response:
@@ -64,8 +73,8 @@ async def finish(client: flow.Client, callback: str) -> tuple[sessions.PendingSi
     Raises BadRequest, Forbidden, TooManyRequests, UpstreamError and Unavailable.
     """
     await _count_attempt("callback")
-    key = browsers.read_cookie(context.web().settings, browsers.SIGN_IN)
-    pending = await sessions.finish(key, request.args.get("state", ""))
+    keys = browsers.read_sign_ins(context.web().settings).values()
+    pending = await sessions.finish(keys, request.args.get("state", ""))
     if pending is None or pending.redirect_uri != context.origin() + callback:
         raise BadRequest("this sign-in did not begin in this browser, or took too long; sign in again")
     if "error" in request.args:
@@ -87,7 +96,9 @@ async def begin_session(
     session = await web.sessions.begin(account.hub_username, token, expires_in, scopes)
     g.web_session = session
     response = see_other(pending.return_to)
-    browsers.delete_cookie(web.settings, response, browsers.SIGN_IN)
+    for cookie, key in browsers.read_sign_ins(web.settings).items():
+        if key == pending.key:
+            browsers.delete_cookie(web.settings, response, cookie)
     seconds = web.sessions.seconds_left(session)
     browsers.set_cookie(web.settings, response, browsers.SESSION, session.key, seconds)
     return response

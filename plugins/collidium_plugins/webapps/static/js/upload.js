@@ -180,7 +180,9 @@ class View {
 
   sessionHasEnded() {
     const link = made("a", "Sign in again");
-    link.href = `/web/sign-in?${new URLSearchParams({ next: location.pathname })}`;
+    const model = document.getElementById("model_repo").value;
+    const page = location.pathname + (model && `?${new URLSearchParams({ model_repo: model })}`);
+    link.href = `/web/sign-in?${new URLSearchParams({ next: page })}`;
     const text = "You come back to this page, and choose the file once more.";
     this.notice("warn", "Your session has ended", text).append(link);
   }
