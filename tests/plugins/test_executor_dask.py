@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
@@ -17,12 +18,14 @@ from tests.waiting import eventually, until
 
 from collidium import plugins, settings
 from collidium.contracts.executor import Limits, StoredFile
+from collidium.contracts.storage import StorageUnavailable
 from collidium.errors import ConfigurationError, Unavailable
 from collidium.server.doctor import Check, examine
 from collidium.testing.conformance import check_executor
 from collidium.testing.server import ServerProcess
 from collidium_plugins import executor_dask
 from collidium_plugins.executor_dask import Dask, collidium_executors
+from collidium_plugins.executor_dask.worker import StoredFiles
 from collidium_plugins.storage_local import LocalStorage
 
 LIMITS: Final = Limits(memory_bytes=512 * 1024**2, seconds=60)
@@ -97,6 +100,23 @@ async def test_calls_of_lost_workers_go_to_new_ones(tmp_path: Path) -> None:
             cluster.start_worker()
             (tmp_path / "name.go").touch()
             assert await call == str(tmp_path / "name")
+
+
+async def test_a_worker_uses_files_only_as_they_were_stored(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path / "storage")
+    (tmp_path / "file").write_bytes(b"right")
+    await storage.put("file", tmp_path / "file")
+    (tmp_path / "worker").mkdir()
+    files = StoredFiles(storage, tmp_path / "worker", 1000)
+    file = StoredFile("file", 5, hashlib.sha256(b"right").hexdigest())
+    for wrong in (b"wrong", b"rig"):
+        (storage.directory / "file").write_bytes(wrong)
+        with pytest.raises(StorageUnavailable, match="another file for file"):
+            async with files.opened([file]):
+                pytest.fail("it was used")
+    (storage.directory / "file").write_bytes(b"right")
+    async with files.opened([file]) as (path,):
+        assert path.read_bytes() == b"right"
 
 
 async def test_a_lost_scheduler_is_unavailable(tmp_path: Path) -> None:

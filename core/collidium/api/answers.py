@@ -15,6 +15,7 @@ from quart import Response, request
 from collidium.contracts.storage import MissingFile, Storage
 from collidium.errors import NotFound, UnknownCursor
 from collidium.files.held import scratch_directory
+from collidium.files.stored import fetch
 from collidium.records import Record, encode
 from collidium.settings import MEBIBYTE
 
@@ -91,12 +92,17 @@ def answer_stream(events: AsyncIterator[bytes]) -> Response:
     return response
 
 
-async def answer_with_file(storage: Storage, key: str, scratch: Path, media_type: str) -> Response:
-    """Return the stored file as a download, from a copy below ``scratch``; raises NotFound."""
+async def answer_with_file(
+    storage: Storage, key: str, sha256: str, scratch: Path, media_type: str
+) -> Response:
+    """Return the stored file as a download, from a compared copy below ``scratch``.
+
+    Raises NotFound, and StorageUnavailable if it is another file than was stored.
+    """
     async with scratch_directory(scratch) as directory:
         copy = directory / "file"
         try:
-            await storage.get(key, copy)
+            await fetch(storage, key, copy, sha256)
         except MissingFile:
             raise NotFound("the file is not kept any more") from None
         # The directory is deleted here; the file exists until it is closed or its process is killed.

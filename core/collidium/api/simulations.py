@@ -241,9 +241,8 @@ async def answer_with_output(request_id: str, path: str, account_id: int | None)
     if path not in files:
         raise NotFound(f"the request's output has no file {path[:100]!r}")
     settings = platform().settings
-    return await answer_with_file(
-        platform().storage, storage_key(request_id, files[path]), settings.uploads, PARQUET
-    )
+    key = storage_key(request_id, files[path])
+    return await answer_with_file(platform().storage, key, files[path], settings.uploads, PARQUET)
 
 
 async def listed(query: RequestsQuery, account_id: int | None, channel: str | None = None) -> Response:

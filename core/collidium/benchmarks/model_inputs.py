@@ -24,6 +24,7 @@ from collidium.datasets.writing import ParquetFile
 from collidium.errors import ConfigurationError, UnusableDataset
 from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
+from collidium.files.stored import fetch as fetch_stored
 
 if TYPE_CHECKING:
     from collidium.contracts.model import ModelInterface
@@ -92,7 +93,7 @@ async def opened(platform: Platform, stored: Stored) -> AsyncIterator[Dataset]:
             path = scratch / folder(_CONFIG, name) / shard_name(0, 1)
             await asyncio.to_thread(path.parent.mkdir, parents=True)
             try:
-                await platform.storage.get_final(key_of(table), path)
+                await fetch_stored(platform.storage, key_of(table), path, table.sha256, final=True)
             except MissingFile as error:
                 raise ConfigurationError(f"inputs of models are not in the storage: {name}") from error
         yield await asyncio.to_thread(Dataset, scratch, _CONFIG)

@@ -155,7 +155,10 @@ class TruthVersion(Model):
     id = fields.BigIntField(primary_key=True)
     task = fields.CharField(max_length=64)
     version = fields.CharField(max_length=64)
+    # Also the hashes of its tables and of the inputs of models.
     manifest: Any = fields.JSONField()
+    # The hash of its manifest in the storage; None: imported before it was kept, and not read since.
+    manifest_sha256 = fields.CharField(max_length=64, null=True)
     imported_at = fields.DatetimeField(auto_now_add=True)
 
     class Meta(Model.Meta):

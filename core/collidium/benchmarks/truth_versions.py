@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shlex
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -15,25 +17,28 @@ import msgspec
 
 from collidium.benchmarks import model_inputs
 from collidium.benchmarks.models import Challenge, TruthVersion
-from collidium.contracts.storage import StorageUnavailable
+from collidium.contracts.storage import MissingFile, StorageUnavailable
 from collidium.contracts.task import Card, EventRange
 from collidium.database import transactional
 from collidium.datasets import layout
 from collidium.datasets.access import catalogue
 from collidium.datasets.catalogue import HubCatalogue
 from collidium.errors import Conflict, InvalidInput, NotFound, Unavailable, UnusableDataset
+from collidium.files.held import scratch_directory
 from collidium.hub.sources import HubDataset, locate
 from collidium.records import EvalEvents, TaskData, as_json
 from collidium.runtime.progress import Progress
 from collidium.scoring.predictions import largest
 from collidium.scoring.truth.importing import build_from
 from collidium.scoring.truth.tables import TruthTable
-from collidium.scoring.truth.versions import manifest_key, table_key, whole
+from collidium.scoring.truth.versions import Hashes, Truth, manifest_key, table_key, whole
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
     from collidium.platform import Platform
     from collidium.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 #: Public datasets of a truth, as in its manifest: ``evaluation``, ``training``.
 Found = Mapping[str, Any]
@@ -135,14 +140,48 @@ async def import_truth(
         cache=cache,
         progress=progress,
     )
+    earlier = await TruthVersion.get_or_none(task=task_name, version=truth.version)
     try:
-        await platform.truth_cache.store(truth)
+        sha256 = await platform.truth_cache.store(truth, earlier.manifest_sha256 if earlier else None)
         read = await model_inputs.store(
             platform, task, place, config=config, events=truth.events, cache=cache
         )
     except StorageUnavailable as error:
         raise Unavailable(f"the storage cannot keep truth: {error}") from error
-    return await _keep(truth.as_dict(), data, read, current, public)
+    return await _keep(truth.as_dict(), sha256, data, read, current, public)
+
+
+@asynccontextmanager
+async def opened(platform: Platform, task_name: str, version: str) -> AsyncIterator[Truth]:
+    """Open a truth on this machine, as :meth:`~collidium.scoring.truth.versions.TruthCache.opened`.
+
+    What comes from the storage is compared with the hashes that the database has.
+    """
+    row = await TruthVersion.get_or_none(task=task_name, version=version)
+    hashes = None if row is None else await _hashes(platform, row)
+    async with platform.truth_cache.opened(task_name, version, hashes) as truth:
+        yield truth
+
+
+async def _hashes(platform: Platform, row: TruthVersion) -> Hashes:
+    tables = {name: table["sha256"] for name, table in row.manifest["tables"].items()}
+    hashes = Hashes(row.manifest_sha256, tables)
+    if row.manifest_sha256 is not None:
+        return hashes
+    async with scratch_directory(platform.settings.uploads) as scratch:
+        try:
+            _, sha256 = await platform.truth_cache.read_manifest(row.task, row.version, hashes, scratch)
+        except (MissingFile, StorageUnavailable) as error:  # this machine may have a copy
+            logger.warning("the manifest of truth %s still has no hash: %s", row.version, error)
+            return hashes
+    await TruthVersion.filter(id=row.id, manifest_sha256__isnull=True).update(manifest_sha256=sha256)
+    return replace(hashes, manifest=sha256)
+
+
+async def without_hash() -> int:
+    """Return the number of truths whose manifest has no hash yet."""
+    # Parts share the files of the whole.
+    return await TruthVersion.filter(manifest_sha256__isnull=True).exclude(version__contains="-").count()
 
 
 async def list_truths(platform: Platform) -> list[TruthRecord]:
@@ -169,12 +208,12 @@ async def public_of(task_name: str) -> TruthRecord | None:
 
 
 async def stored_files() -> dict[str, str]:
-    """SHA-256 of the used truth and inputs in the storage, by key; empty for manifests."""
+    """SHA-256 of the used truth and inputs in the storage, by key; empty if unknown."""
     rows = await TruthVersion.all()
     current = await _counting()
     truths = [row for row in rows if (row.task, row.version) in current or row.manifest.get("public")]
     tables = [TruthTable(**table) for row in truths for table in row.manifest["tables"].values()]
-    manifests = {manifest_key(row.task, row.version): "" for row in truths}
+    manifests = {manifest_key(row.task, row.version): row.manifest_sha256 or "" for row in truths}
     inputs = [model_inputs.stored_keys(row.manifest.get("inputs", {})) for row in truths]
     found = manifests | {table_key(table): table.sha256 for table in tables}
     return dict(ChainMap(found, *inputs))
@@ -188,7 +227,12 @@ def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
 
 @transactional
 async def _keep(
-    manifest: dict[str, Any], data: Found, inputs: model_inputs.Stored, current: bool, public: bool
+    manifest: dict[str, Any],
+    sha256: str,
+    data: Found,
+    inputs: model_inputs.Stored,
+    current: bool,
+    public: bool,
 ) -> TruthRecord:
     name, version = manifest["task"], manifest["version"]
     if public and (current or (name, version) in await _counting()):
@@ -196,6 +240,7 @@ async def _keep(
     await TruthVersion.bulk_create(
         [TruthVersion(task=name, version=version, manifest=_summary(manifest))], ignore_conflicts=True
     )
+    await TruthVersion.filter(task=name, version=version).update(manifest_sha256=sha256)
     for truth in await TruthVersion.filter(task=name, version__startswith=version):
         found = {"data": truth.manifest.get("data", {}) | data, "inputs": inputs}
         found |= {"public": truth.version == version and public}

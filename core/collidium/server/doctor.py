@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from collidium import __version__, database, simulations
 from collidium.accounts.identities import Identities
+from collidium.benchmarks import truth_versions
 from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import probe
 from collidium.files import data_directory
@@ -217,6 +218,15 @@ async def _clock(settings: Settings, loaded: Plugins) -> Finding:
     return f"this machine's and the database's differ by {off:.2f} s", ""
 
 
+async def _stored(settings: Settings, loaded: Plugins) -> Finding:
+    if lacking := await truth_versions.without_hash():
+        return (
+            f"{lacking} manifests of truth have no hash, by which reads are compared",
+            "each gets its own when a server next reads it",
+        )
+    return "every stored file has its hash in the database", ""
+
+
 async def _processes(settings: Settings, loaded: Plugins) -> Finding:
     running = await simulations.processes()
     if settings.secret_key is not None:
@@ -251,5 +261,6 @@ PARTS: Final[Mapping[str, tuple[Part, str]]] = {
 }
 IN_DATABASE: Final[Mapping[str, tuple[Part, str]]] = {
     "clock": (_clock, "synchronise the clocks of all machines (chrony, systemd-timesyncd)"),
+    "stored files": (_stored, ""),
     "processes": (_processes, "give all machines the same, and restart those that had another"),
 }

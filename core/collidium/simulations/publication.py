@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 from collidium.contracts.storage import MissingFile, Storage
 from collidium.datasets import cards
 from collidium.datasets.cards import CARD, MANIFEST, DatasetFile
-from collidium.files.durable import sha256_of
 from collidium.files.held import work_directory
+from collidium.files.stored import fetch
 from collidium.hub import publishing
 from collidium.hub.client import HubRefused, HubUnavailable
 from collidium.hub.publishing import Target, is_sent
@@ -181,7 +181,8 @@ async def upload(
     for number, file in enumerate(provenance.files):
         path = directory / f"{number}.parquet"
         try:
-            await storage.get_final(storage_key(provenance.request_id, file.sha256), path)
+            key = storage_key(provenance.request_id, file.sha256)
+            await fetch(storage, key, path, file.sha256, final=True)
         except MissingFile:
             raise InvalidOutput(f"the output file {file.path} is no longer in the storage") from None
         additions.append(await _upload(file, path, target))
@@ -206,8 +207,6 @@ async def commit(
 
 
 async def _upload(file: DatasetFile, path: Path, target: Target) -> CommitOperationAdd:
-    if await asyncio.to_thread(sha256_of, path) != file.sha256:
-        raise InvalidOutput(f"the output file {file.path} was damaged in the storage")
     addition = await publishing.upload(target, file.path, path, file.size_bytes)
     # The hub takes small files inside the commit: these stay on disk until then.
     if is_sent(addition):

@@ -14,7 +14,7 @@ from distributed import WorkerPlugin, get_worker
 
 from collidium.contracts.executor import StoredFile
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable
-from collidium.files.durable import sha256_of
+from collidium.files.stored import fetch
 from collidium.runtime.shared_calls import SharedCalls
 from collidium_plugins.executor_processes import Answer, Call, Processes
 
@@ -55,12 +55,9 @@ class StoredFiles:
             excess -= other.bytes
         path = self._directory / hashlib.sha256(file.key.encode()).hexdigest()
         try:
-            await self._storage.get(file.key, path)
+            await fetch(self._storage, file.key, path, file.sha256)
         except MissingFile as error:
             raise StorageUnavailable(f"the storage has no file {file.key} any more") from error
-        if not await asyncio.to_thread(_is_whole, path, file):
-            path.unlink()
-            raise StorageUnavailable(f"the storage returned another file for {file.key} than was stored")
         self._here[file] = path
 
 
@@ -95,9 +92,3 @@ class Calls(WorkerPlugin):
 async def run(key: str, call: Call) -> Answer:
     """Run a call on the current worker."""
     return await cast("Calls", get_worker().plugins[_NAME]).run(key, call)
-
-
-def _is_whole(path: Path, file: StoredFile) -> bool:
-    if path.stat().st_size != file.bytes:
-        return False
-    return file.sha256 is None or file.sha256 == sha256_of(path)

@@ -228,6 +228,12 @@ def test_an_output_that_is_kept_can_be_fetched(start_server: StartServer, tmp_pa
         with operator.stream("GET", f"{where}/{file['path']}") as partly:
             next(partly.iter_raw(1024))
         assert [path.name for path in (server.data_dir / "uploads").iterdir()] == ["partial"]
+        # Another content than was stored is not sent, and is no fault of the caller.
+        kept = next((server.data_dir / "storage" / "outputs" / request_id).iterdir())
+        content = kept.read_bytes()
+        for wrong in (content[:-4] + b"PAR2", content[: len(content) // 2]):
+            kept.write_bytes(wrong)
+            assert operator.get(f"{where}/{file['path']}").status_code == 503
         (server.data_dir / "storage").rename(server.data_dir / "gone")
         (server.data_dir / "storage").mkdir()
         assert operator.get(f"{where}/{file['path']}").status_code == 404

@@ -26,7 +26,7 @@ MANIFEST: dict[str, Any] = {
 @pytest.mark.usefixtures("connected")
 async def test_data_is_kept_with_its_truth_and_renewed_alone() -> None:
     async def imported(**data: Any) -> Any:
-        return (await truth_versions._keep(MANIFEST, data, {}, current=True, public=False)).data
+        return (await truth_versions._keep(MANIFEST, "0" * 64, data, {}, current=True, public=False)).data
 
     assert await imported() == {}
     assert await imported(evaluation={"repository": "a/b"}) == {"evaluation": {"repository": "a/b"}}
@@ -44,14 +44,14 @@ async def test_data_is_kept_with_its_truth_and_renewed_alone() -> None:
 @pytest.mark.usefixtures("connected")
 async def test_truth_that_counts_is_not_public() -> None:
     """Scores on public events are exact, so hidden events must not become public."""
-    await truth_versions._keep(MANIFEST, {}, {}, current=True, public=False)
+    await truth_versions._keep(MANIFEST, "0" * 64, {}, {}, current=True, public=False)
     part = str(Part(MANIFEST["version"], "public", 30))
     await Challenge.filter(name="jets").update(truth_version=part)
     with pytest.raises(Conflict, match="score against"):
-        await truth_versions._keep(MANIFEST, {}, {}, current=False, public=True)
+        await truth_versions._keep(MANIFEST, "0" * 64, {}, {}, current=False, public=True)
     other = {**MANIFEST, "version": "ba9876543210"}
-    await truth_versions._keep(other, {}, {}, current=False, public=True)
+    await truth_versions._keep(other, "0" * 64, {}, {}, current=False, public=True)
     with pytest.raises(Conflict, match="public"):
         await challenges.whole_truth("jets", other["version"])
-    await truth_versions._keep(other, {}, {}, current=False, public=False)
+    await truth_versions._keep(other, "0" * 64, {}, {}, current=False, public=False)
     assert (await challenges.whole_truth("jets", other["version"])).version == other["version"]

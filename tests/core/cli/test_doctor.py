@@ -34,7 +34,7 @@ def test_a_laptop_is_well_and_alone(tmp_path: Path) -> None:
         *("secrets", "storage", "hub", "runner", "database")
     }
     assert {name for name, check in found.items() if check["status"] == "ok"} - {"models"} == {
-        *("data directory", "plugins", "proxy", "scoring", "clock", "single sign-on")
+        *("data directory", "plugins", "proxy", "scoring", "clock", "single sign-on", "stored files")
     }
     assert "collidium worker" in found["processes"]["advice"]
     assert found["models"]["found"].startswith(

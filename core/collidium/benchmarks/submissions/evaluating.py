@@ -55,6 +55,7 @@ from collidium.errors import (
 )
 from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
+from collidium.files.stored import fetch
 from collidium.inference import availability, timing
 from collidium.inference.cores import CoreBusy, timing_core
 from collidium.inference.manifest import interface_of, read_manifest
@@ -252,7 +253,8 @@ class _Run:
             events = events_of(truth.version, truth.events)
         async with scratch_directory(self._settings.uploads) as scratch:
             file = scratch / "model.onnx"
-            await self._platform.storage.get(model_files.model_key(self._row.sha256), file)
+            sha256 = self._row.sha256
+            await fetch(self._platform.storage, model_files.model_key(sha256), file, sha256)
             content = await asyncio.to_thread(file.read_bytes)
             model = Model(content, read_manifest(self._row.manifest.encode(), task))
             if self._row.facts is None:

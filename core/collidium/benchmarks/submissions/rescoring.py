@@ -33,8 +33,8 @@ from collidium.database import on_commit, transactional
 from collidium.database.errors import is_away
 from collidium.database.leased_loop import LeasedLoop, renewing
 from collidium.errors import CollidiumError, Conflict, InvalidInput, NotFound
-from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
+from collidium.files.stored import fetch
 from collidium.records import RankChange
 from collidium.runtime import failpoints
 from collidium.runtime.progress import Progress
@@ -154,9 +154,7 @@ async def _score_kept(platform: Platform, task: Task, truth_version: str, sha256
     async with scratch_directory(platform.settings.uploads) as directory:
         path = directory / "predictions.parquet"
         try:
-            await platform.storage.get(scorings.storage_key(sha256), path)
-            if await asyncio.to_thread(sha256_of, path) != sha256:
-                return "the storage has another file than was submitted"
+            await fetch(platform.storage, scorings.storage_key(sha256), path, sha256)
             return await scorings.score(platform, task, truth_version, path, sha256, "ignore")
         except MissingFile:
             return "its file is no longer stored"

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
+from collidium.benchmarks import truth_versions
 from collidium.benchmarks.models import Scoring, Submission
 from collidium.contracts.executor import OverLimit, StoredFile, WorkerDied
 from collidium.contracts.identity import ERASED
@@ -285,7 +286,7 @@ async def _score(
     try:
         # The limit does not include fetching truth, which other files share.
         async with (
-            platform.truth_cache.opened(task.card.name, whole(truth_version)) as truth,
+            truth_versions.opened(platform, task.card.name, whole(truth_version)) as truth,
             budget,
             _uploaded(platform, truth, path, sha256) as files,
         ):

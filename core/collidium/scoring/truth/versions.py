@@ -18,7 +18,7 @@ import os
 import re
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
@@ -30,6 +30,7 @@ from collidium.contracts.task import EventRange
 from collidium.errors import ConfigurationError
 from collidium.files.durable import sha256_of
 from collidium.files.held import held_directory, lock, locked, scratch_directory
+from collidium.files.stored import fetch
 from collidium.runtime.shared_calls import SharedCalls
 from collidium.runtime.waiting import entered_in_thread
 from collidium.scoring.blocks import TruthBlock
@@ -222,6 +223,14 @@ def _keys(truth: str, count: int) -> list[float]:
     return [random() for _ in range(count)]
 
 
+@dataclass(frozen=True, slots=True)
+class Hashes:
+    """SHA-256 of what is stored of a truth, as far as the database has them: manifest, and tables by name."""
+
+    manifest: str | None = None
+    tables: Mapping[str, str] | None = None
+
+
 # -- the cache --------------------------------------------------------------------------------------------
 
 
@@ -232,27 +241,46 @@ class TruthCache:
         self.directory = directory
         self._storage = storage
         self._max_bytes = max_bytes
+        #: Inode and times of each file when it was last found to be what its manifest says.
+        self._verified: dict[Path, tuple[int, int, int]] = {}
         self._fetching = SharedCalls[Path, None](finish=True)
 
-    async def store(self, truth: Truth) -> None:
-        """Copy a version from the cache to the storage; raises StorageUnavailable."""
+    async def store(self, truth: Truth, known: str | None = None) -> str:
+        """Copy a version from the cache to the storage, and return the SHA-256 of its manifest there.
+
+        ``known`` is that of an earlier import, whose manifest stays if it is in the storage: manifests of one
+        version differ in when they were made. Raises StorageUnavailable.
+        """
         for name, path in truth.paths.items():
             key = table_key(truth.tables[name])
             if not await self._storage.exists(key):
                 await self._storage.put_final(key, path)
-        await self._storage.put(manifest_key(truth.task, truth.version), truth.directory / MANIFEST)
+        key, path = manifest_key(truth.task, truth.version), truth.directory / MANIFEST
+        if known is not None:
+            async with scratch_directory(truth.directory.parent) as scratch:
+                with suppress(MissingFile, StorageUnavailable):
+                    return await fetch(self._storage, key, scratch / MANIFEST, known)
+        await self._storage.put(key, path)
+        return await asyncio.to_thread(sha256_of, path)
 
     @asynccontextmanager
-    async def opened(self, task: str, version: str) -> AsyncIterator[Truth]:
+    async def opened(self, task: str, version: str, hashes: Hashes | None = None) -> AsyncIterator[Truth]:
         """Open a version, fetched if it is not in the cache; it is not evicted within the context.
 
-        Raises ConfigurationError if it is not in the storage either, and StorageUnavailable.
+        What is fetched is compared with ``hashes``, which the database has, and with its manifest. Raises
+        ConfigurationError if it is not in the storage either, and StorageUnavailable.
         """
         directory = self.directory / task / version
         while (held := await asyncio.to_thread(_hold, directory)) is None:
-            await self._fetching.run(directory, lambda: self._fetch(task, version))
+            await self._fetching.run(directory, lambda: self._fetch(task, version, hashes or Hashes()))
         try:
-            yield await asyncio.to_thread(Truth.open, directory)
+            try:
+                truth = await asyncio.to_thread(self._open, directory)
+            except ConfigurationError as error:
+                fcntl.flock(held, fcntl.LOCK_UN)
+                await asyncio.to_thread(_remove, directory)
+                raise StorageUnavailable(f"{error}; it will be fetched again") from error
+            yield truth
         finally:
             os.close(held)
 
@@ -260,7 +288,39 @@ class TruthCache:
         """Cancel downloads."""
         await self._fetching.close()
 
-    async def _fetch(self, task: str, version: str) -> None:
+    async def read_manifest(
+        self, task: str, version: str, hashes: Hashes, directory: Path
+    ) -> tuple[Truth, str]:
+        """Fetch a manifest into a directory; also return its SHA-256.
+
+        Raises MissingFile and StorageUnavailable.
+        """
+        path = directory / MANIFEST
+        sha256 = await fetch(self._storage, manifest_key(task, version), path, hashes.manifest)
+        try:
+            truth = await asyncio.to_thread(Truth.read, directory)
+        except ConfigurationError as error:
+            raise StorageUnavailable(f"the storage returned another file than was stored: {error}") from error
+        if hashes.tables and hashes.tables != {name: table.sha256 for name, table in truth.tables.items()}:
+            raise StorageUnavailable(
+                f"the storage returned another manifest of truth {version} than was stored"
+            )
+        return truth, sha256
+
+    def _open(self, directory: Path) -> Truth:
+        """Open a copy, and read its files if they are new to this process or were written to.
+
+        A copy may be the storage's own file (a hard link). Raises ConfigurationError.
+        """
+        truth = Truth.open(directory)
+        states = {path: path.stat() for path in truth.paths.values()}
+        written = {path: (one.st_ino, one.st_mtime_ns, one.st_ctime_ns) for path, one in states.items()}
+        if not written.items() <= self._verified.items():
+            truth.verify()
+            self._verified |= written
+        return truth
+
+    async def _fetch(self, task: str, version: str, hashes: Hashes) -> None:
         place = self.directory / task / version
         async with (
             scratch_directory(place.parent) as scratch,
@@ -270,19 +330,14 @@ class TruthCache:
             if place.exists():
                 return
             try:
-                await self._storage.get(manifest_key(task, version), scratch / MANIFEST)
-                truth = await asyncio.to_thread(Truth.read, scratch)
+                truth, _ = await self.read_manifest(task, version, hashes, scratch)
                 await self._make_room(sum(table.bytes for table in truth.tables.values()))
                 for name, path in truth.paths.items():
-                    await self._storage.get_final(table_key(truth.tables[name]), path)
-                await asyncio.to_thread(truth.verify)
+                    table = truth.tables[name]
+                    await fetch(self._storage, table_key(table), path, table.sha256, final=True)
             except MissingFile as error:
                 raise ConfigurationError(
                     f"truth {version} of {task} is neither in {place} nor in the storage: import it again"
-                ) from error
-            except ConfigurationError as error:
-                raise StorageUnavailable(
-                    f"the storage returned another file than was stored: {error}"
                 ) from error
             await asyncio.to_thread(truth.move_to, place)
 

@@ -1,0 +1,48 @@
+"""Reads files of the storage: the one place where what is stored is compared with what the database knows."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from collidium.contracts.storage import Storage, StorageUnavailable
+from collidium.files.durable import sha256_of
+
+
+async def fetch(storage: Storage, key: str, path: Path, sha256: str | None, *, final: bool = False) -> str:
+    """Write a stored file to a path, once it is known to be what was stored.
+
+    Parameters
+    ----------
+    storage : Storage
+    key : str
+    path : pathlib.Path
+        Where no file is left unless the content is right.
+    sha256 : str or None
+        The hash that the database has; None for a file from before it had one.
+    final : bool
+        Whether the file is never written to, so that it may be a hard link.
+
+    Returns
+    -------
+    str
+        The SHA-256 of the file.
+
+    Raises
+    ------
+    MissingFile
+        If there is no file under the key.
+    StorageUnavailable
+        Also if the storage returned another content: its failure, which a retry may mend.
+    """
+    await (storage.get_final if final else storage.get)(key, path)
+    found = await asyncio.to_thread(sha256_of, path)
+    if found != sha256 is not None:
+        from collidium.runtime.metrics import STORAGE_FAILURES  # prometheus_client takes clients 20 ms
+
+        STORAGE_FAILURES.labels("compare").inc()
+        await asyncio.to_thread(path.unlink)
+        raise StorageUnavailable(
+            f"the storage returned another file for {key} than was stored (its SHA-256 is {found})"
+        )
+    return found

@@ -1,0 +1,194 @@
+"""Truth, inputs and models come from the storage as they were stored, by the hashes in the database."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.sandboxes import allowance
+
+from collidium import plugins
+from collidium.benchmarks import model_inputs, truth_versions
+from collidium.benchmarks.models import Challenge, Evaluation, Submission, TruthVersion
+from collidium.benchmarks.submissions import evaluating, evaluations, model_files
+from collidium.contracts.storage import StorageUnavailable
+from collidium.contracts.task import EventRange
+from collidium.demo import EVENTS_DIRECTORY
+from collidium.files.durable import sha256_of
+from collidium.platform import Platform
+from collidium.scoring.truth.versions import manifest_key, table_key
+from collidium.server import doctor
+from collidium_plugins.storage_local import LocalStorage
+
+from . import models
+
+
+@pytest.fixture
+async def platform(migrated_database_url: str, tmp_path: Path) -> AsyncIterator[Platform]:
+    chosen = {
+        "database_url": migrated_database_url,
+        "data_dir": tmp_path / "data",
+        "hub_url": "http://127.0.0.1:9",
+        "model_unconfined": bool(allowance()),
+    }
+    async with models.opened(chosen) as platform:
+        await import_truth(platform, EventRange(3, 5))
+        await Challenge.filter(name="tracking").update(listed=True)
+        yield platform
+
+
+async def import_truth(platform: Platform, events: EventRange) -> str:
+    made = await truth_versions.import_truth(
+        platform, "tracking", str(EVENTS_DIRECTORY), config="ttbar_pu0", events=events
+    )
+    return made.version
+
+
+def stored(platform: Platform, key: str) -> Path:
+    assert isinstance(platform.storage, LocalStorage)
+    return platform.storage.directory / key
+
+
+def forget_copies(platform: Platform) -> None:
+    """As on another machine: no truth is in the cache."""
+    shutil.rmtree(platform.settings.data_dir / "truth")
+
+
+async def is_opened(platform: Platform, version: str) -> bool:
+    try:
+        async with truth_versions.opened(platform, "tracking", version):
+            return True
+    except StorageUnavailable:
+        return False
+
+
+async def lacking(platform: Platform) -> str:
+    loaded = plugins.load(platform.settings.plugins_blocked)
+    check = await doctor.run_check("stored files", platform.settings, loaded, doctor._stored, "")
+    return f"{check.status}: {check.found}"
+
+
+async def test_another_manifest_is_not_used(platform: Platform) -> None:
+    """Even one that agrees with its tables: the database knows the hash of each."""
+    row = await TruthVersion.get()
+    manifest = stored(platform, manifest_key("tracking", row.version))
+    right = manifest.read_bytes()
+    assert row.manifest_sha256 == sha256_of(manifest)
+    other = await import_truth(platform, EventRange(0, 2))
+    forget_copies(platform)
+    wrong = {
+        "of another version": stored(platform, manifest_key("tracking", other)).read_bytes(),
+        "with other floors": json.dumps(json.loads(right) | {"floors": {}}).encode(),
+        "half of it": right[: len(right) // 2],
+    }
+    for text, content in wrong.items():
+        manifest.write_bytes(content)
+        assert not await is_opened(platform, row.version), text
+    manifest.write_bytes(right)
+    assert await is_opened(platform, row.version)
+
+
+async def test_truth_from_before_gets_its_hash_when_read(platform: Platform) -> None:
+    """Its tables are compared in any case."""
+    row = await TruthVersion.get()
+    assert await lacking(platform) == "ok: every stored file has its hash in the database"
+    await TruthVersion.all().update(manifest_sha256=None)
+    assert (await lacking(platform)).startswith("warning: 1 manifests of truth have no hash")
+    manifest = stored(platform, manifest_key("tracking", row.version))
+    right = manifest.read_bytes()
+    other = await import_truth(platform, EventRange(0, 2))
+    manifest.write_bytes(stored(platform, manifest_key("tracking", other)).read_bytes())
+    forget_copies(platform)
+    assert not await is_opened(platform, row.version)
+    assert (await TruthVersion.get(version=row.version)).manifest_sha256 is None
+    manifest.write_bytes(right)
+    assert await is_opened(platform, row.version)
+    assert (await TruthVersion.get(version=row.version)).manifest_sha256 == sha256_of(manifest)
+    assert (await lacking(platform)).startswith("ok")
+
+
+async def test_a_copy_of_truth_is_used_while_storage_is_wrong(platform: Platform) -> None:
+    """Truth from before that is on this machine is scored against, and gets its hash later."""
+    row = await TruthVersion.get()
+    await TruthVersion.all().update(manifest_sha256=None)
+    stored(platform, manifest_key("tracking", row.version)).unlink()
+    assert await is_opened(platform, row.version)
+    assert (await TruthVersion.get()).manifest_sha256 is None
+
+
+async def test_a_second_import_keeps_or_mends_the_manifest(platform: Platform) -> None:
+    row = await TruthVersion.get()
+    manifest = stored(platform, manifest_key("tracking", row.version))
+    right = manifest.read_bytes()
+    for _ in range(2):
+        forget_copies(platform)
+        assert await import_truth(platform, EventRange(3, 5)) == row.version
+        forget_copies(platform)
+        assert await is_opened(platform, row.version)
+        manifest.write_bytes(right[:-9])
+
+
+async def test_another_table_is_not_used(platform: Platform) -> None:
+    async with truth_versions.opened(platform, "tracking", (await TruthVersion.get()).version) as truth:
+        keys = [table_key(table) for table in truth.tables.values()]
+    forget_copies(platform)
+    path = stored(platform, keys[0])
+    right = path.read_bytes()
+    path.write_bytes(right[:-1] + bytes([right[-1] ^ 1]))
+    assert not await is_opened(platform, truth.version)
+    path.write_bytes(right)
+    assert await is_opened(platform, truth.version)
+
+
+async def test_a_copy_that_was_written_to_is_not_used(platform: Platform) -> None:
+    """The copy of the local storage is the stored file itself; one that is wrong is fetched again."""
+    async with truth_versions.opened(platform, "tracking", (await TruthVersion.get()).version) as truth:
+        key = table_key(next(iter(truth.tables.values())))
+    path = stored(platform, key)
+    right = path.read_bytes()
+    for wrong in (right[:-1] + bytes([right[-1] ^ 1]), right[: len(right) // 2]):
+        path.write_bytes(wrong)
+        assert not await is_opened(platform, truth.version)
+        assert not await is_opened(platform, truth.version)
+        path.write_bytes(right)
+        assert await is_opened(platform, truth.version)
+    forget_copies(platform)
+    assert await is_opened(platform, truth.version)
+
+
+async def test_a_model_runs_only_as_it_was_sent(platform: Platform) -> None:
+    """Stored bytes that were exchanged or cut are not run, and cost no attempt."""
+    pytest.importorskip("onnxruntime")
+    ids = [await models.send(platform, models.layers(number)) for number in range(2)]
+    rows = [await evaluations.find(evaluation_id) for evaluation_id in ids]
+    first, second = (stored(platform, model_files.model_key(row.sha256)) for row in rows)
+    right = first.read_bytes()
+    for wrong in (second.read_bytes(), right[: len(right) // 2], b""):
+        first.write_bytes(wrong)
+        for _ in range(evaluations.ATTEMPTS + 1):
+            await Evaluation.exclude(id=ids[0]).update(turn=9)
+            row = await models.claimed()
+            assert row.id == ids[0]
+            await evaluating.evaluate(platform, row)
+        assert (await evaluations.find(ids[0])).state == "checking"
+    assert not await Submission.exists()
+    first.write_bytes(right)
+    await models.run_all(platform)
+    assert [(await evaluations.find(one)).state for one in ids] == ["scored", "scored"]
+
+
+async def test_inputs_of_models_are_compared(platform: Platform) -> None:
+    row = await TruthVersion.get()
+    (key, *_) = model_inputs.stored_keys(row.manifest["inputs"])
+    path = stored(platform, key)
+    right = path.read_bytes()
+    path.write_bytes(right[:-4] + b"PAR2")
+    with pytest.raises(StorageUnavailable, match="another file"):
+        async with model_inputs.opened(platform, row.manifest["inputs"]):
+            pytest.fail("they were opened")
+    path.write_bytes(right)
+    async with model_inputs.opened(platform, row.manifest["inputs"]) as dataset:
+        assert dataset
