@@ -23,6 +23,7 @@ from collidium.outbox.events import MAIL, announced
 from collidium.outbox.mail import Mailer
 from collidium.outbox.sending import Outcome, Sender
 from collidium.outbox.turns import LIMITS, Due, Memory, Standing, in_turn
+from collidium.outbox.window import Window
 from collidium.runtime import metrics
 from collidium.runtime.waiting import Backoff
 
@@ -67,6 +68,7 @@ class Deliverer(LeasedLoop[Attempt]):
         # Longer than any attempt, so that no other process starts one at the same time.
         self._lease = timedelta(seconds=settings.webhook_timeout_seconds + settings.lease_seconds)
         self._memory = Memory()
+        self._window = Window()
 
     async def deliver_due(self) -> int:
         """Attempt all deliveries that are due, and return the number of attempts."""
@@ -79,7 +81,7 @@ class Deliverer(LeasedLoop[Attempt]):
     async def take(self) -> bool:
         if len(self._under_way) >= LIMITS[Standing.ANSWERING].process:
             return False
-        taken = await deliveries.take(self._clock(), self._lease, self._choose)
+        taken = await deliveries.take(self._clock(), self._lease, self._choose, self._window)
         for attempt in taken:
             self.begin(self._attempt(attempt), attempt)
             self._memory.turn_of(attempt.row.account_id)

@@ -16,39 +16,19 @@ from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.database import newest, rows_of, transactional
+from collidium.database import newest, transactional
 from collidium.outbox.events import CONFIRM, MAIL
 from collidium.outbox.models import Delivery, OutboxEvent, Recipient, Webhook
 from collidium.outbox.turns import Due, Receiver
+from collidium.outbox.window import HORIZON, Window
 from collidium.records import WebhookDelivery
 
 PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
 GIVEN_UP: Final = "given_up"
 
-#: No next attempt lies further ahead than this. One that does was written before the clock was set back, and
-#: is due.
-HORIZON: Final = timedelta(hours=2)
-#: Maximum number of due deliveries to choose from, and of those of one account.
-WINDOW: Final = 1000
-WINDOW_EACH: Final = 8
 #: Maximum number of deliveries that are moved or deleted at once.
 MAX_MOVED: Final = 1000
-
-#: The due deliveries: the first of each account before the second of any, and likewise for the hosts of an
-#: account.
-_DUE: Final = """
-SELECT id, account_id, host FROM (
-    SELECT id, account_id, host, next_attempt_at,
-        ROW_NUMBER() OVER (PARTITION BY account_id ORDER BY of_host, next_attempt_at, id) AS of_account
-    FROM (
-        SELECT id, account_id, host, next_attempt_at,
-            ROW_NUMBER() OVER (PARTITION BY account_id, host ORDER BY next_attempt_at, id) AS of_host
-        FROM webhook_deliveries WHERE state = ? AND (next_attempt_at <= ? OR next_attempt_at > ?)
-    ) AS by_host WHERE of_host <= ?
-) AS by_account
-WHERE of_account <= ? ORDER BY of_account, next_attempt_at, id LIMIT ?
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,25 +70,23 @@ async def overdue_seconds() -> float:
 
 
 async def take(
-    moment: datetime, lease: timedelta, choose: Callable[[Sequence[Due]], Sequence[Due]]
+    moment: datetime,
+    lease: timedelta,
+    choose: Callable[[Sequence[Due]], Sequence[Due]],
+    window: Window | None = None,
 ) -> list[Attempt]:
-    """Lease the due deliveries that ``choose`` selects, for the time ``lease``.
-
-    ``choose`` gets up to :data:`WINDOW`: the first of each account before the second of any, so that no
-    backlog hides other accounts' deliveries; the oldest first among these.
-    """
+    """Lease the due deliveries that ``choose`` selects of those in ``window``, for the time ``lease``."""
     # Outside of the transaction, which would lock the whole database in SQLite.
-    rows = await rows_of(_DUE, PENDING, moment, moment + HORIZON, WINDOW_EACH, WINDOW_EACH, WINDOW)
-    due = [Due(row["id"], Receiver(row["account_id"], row["host"])) for row in rows]
+    due = await (window or Window()).look(moment)
     chosen = [delivery.id for delivery in choose(due)]
     return await _lease(chosen, moment, lease) if chosen else []
 
 
 @transactional
 async def _lease(ids: list[int], moment: datetime, lease: timedelta) -> list[Attempt]:
-    free = _due(moment).filter(id__in=ids).order_by("next_attempt_at", "id")
-    # Without their events, which PostgreSQL would lock, too.
-    rows = await free.select_for_update(skip_locked=True)
+    # By id alone, or SQLite searches all that are due. Without their events, which PostgreSQL would lock.
+    free = Delivery.filter(id__in=ids).order_by("next_attempt_at", "id").select_for_update(skip_locked=True)
+    rows = [row for row in await free if row.state == PENDING and _is_due(row, moment)]
     await Delivery.filter(id__in=[row.id for row in rows]).update(
         attempts=F("attempts") + 1, next_attempt_at=moment + lease
     )
@@ -131,9 +109,9 @@ async def _lease(ids: list[int], moment: datetime, lease: timedelta) -> list[Att
     return [Attempt(row, means(row), row.account_id in banned) for row in rows]
 
 
-def _due(moment: datetime) -> QuerySet[Delivery]:
-    due = Q(next_attempt_at__lte=moment) | Q(next_attempt_at__gt=moment + HORIZON)
-    return Delivery.filter(due, state=PENDING)
+def _is_due(row: Delivery, moment: datetime) -> bool:
+    at = row.next_attempt_at
+    return at is not None and not moment < at <= moment + HORIZON
 
 
 # -- outcomes ------------------------------------------------------------------------------------------

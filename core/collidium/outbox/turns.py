@@ -5,8 +5,8 @@ A receiver is an account and a host: of two accounts with the same host, one may
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from heapq import heapify, heappop, heapreplace
@@ -85,15 +85,30 @@ def in_turn(
     last_turns
         By account, a number that grows from turn to turn; absent if it had none.
     """
-    #: Running deliveries by limit, account and receiver.
-    counts: Counter[object] = Counter()
+    #: Running deliveries: in all, by account, by receiver, and by what a limit is for.
+    counts: defaultdict[object, int] = defaultdict(int)
+    #: Hosts that have no more room for a standing, until the end of this call, as counts only grow.
+    full: set[tuple[Standing, str]] = set()
 
     def start(receiver: Receiver) -> None:
-        counts.update([_IN_ALL, receiver, receiver.account_id, *_limits(receiver, standing(receiver))])
+        limited = (key for key, _ in _limits(receiver, standing(receiver)))
+        for key in (_IN_ALL, receiver, receiver.account_id, *limited):
+            counts[key] += 1
 
     def rank(delivery: Due) -> tuple[int, int, int]:
         account_id, _ = delivery.receiver
         return counts[account_id], last_turns.get(account_id, 0), counts[delivery.receiver]
+
+    def has_room(receiver: Receiver) -> bool:
+        if counts[receiver.account_id] and counts[_IN_ALL] >= FIRST_ONLY:
+            return False
+        place = standing(receiver), receiver.host
+        if place in full:
+            return False
+        reached = [key for key, limit in _limits(receiver, place[0]) if counts[key] >= limit]
+        if any(kind != "account" for _, kind, _ in reached):
+            full.add(place)
+        return not reached
 
     for receiver in under_way:
         start(receiver)
@@ -108,24 +123,20 @@ def in_turn(
             heapreplace(waiting, (now, position))
             continue
         heappop(waiting)
-        # A delivery that exceeds a limit now does so for the rest of this call, as counts only grow.
-        limits = _limits(delivery.receiver, standing(delivery.receiver))
-        if counts[delivery.receiver.account_id]:
-            limits[_IN_ALL] = FIRST_ONLY
-        if all(counts[limited] < limit for limited, limit in limits.items()):
+        # A delivery without room has none for the rest of this call.
+        if has_room(delivery.receiver):
             start(delivery.receiver)
             chosen.append(delivery)
     return chosen
 
 
-def _limits(receiver: Receiver, standing: Standing) -> dict[object, int]:
-    """Return the limits that a delivery counts towards: those of its standing and better ones."""
-    return {
-        (limiting, kind, limited): limit
-        for limiting in Standing
-        if limiting <= standing
-        for kind, limited, limit in zip(Limits._fields, (None, *receiver), LIMITS[limiting], strict=True)
-    }
+def _limits(receiver: Receiver, standing: Standing) -> Iterator[tuple[tuple[Standing, str, object], int]]:
+    """Yield the limits that a delivery counts towards: those of its standing and better ones."""
+    for limiting, limits in LIMITS.items():
+        if limiting <= standing:
+            yield (limiting, "process", None), limits.process
+            yield (limiting, "account", receiver.account_id), limits.account
+            yield (limiting, "host", receiver.host), limits.host
 
 
 class Memory:
