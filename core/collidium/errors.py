@@ -6,6 +6,7 @@
     ├── InvalidInput              422  exit 3   all problems at once, in ``errors``
     │   ├── BadRequest            400
     │   ├── TooLarge              413
+    │   ├── Undecodable           422           reading it crashes, or exceeds the limits
     │   ├── UnknownCursor         422
     │   └── UnsupportedMediaType  415
     ├── Unauthenticated           401  exit 3
@@ -17,7 +18,8 @@
     ├── TooManyRequests           429  exit 3
     ├── UpstreamError             502  exit 3   invalid response of the hub or a runner
     ├── Unavailable               503  exit 3   frozen, or a dependency is down
-    │   └── ScoringFailed         503  exit 3   a fault of the task, not of the predictions
+    │   └── ScoringFailed         503  exit 3   a fault of the task or the machine, not of the predictions
+    │       └── ScoringInterrupted         exit 3   processes were lost; a retry may succeed
     ├── UnusableDataset           422  exit 1   shards are missing or inconsistent
     ├── ConfigurationError        500  exit 1   settings, plugins or schema: for the operator to fix
     └── Unreachable               ---  exit 4   the client cannot reach the server
@@ -83,6 +85,10 @@ class InvalidInput(RefusedError):
         text = self.detail if problem in self.detail else f"{self.detail}: {problem}"
         more = len(self.errors) - 1
         return f"{text} (and {more} more in .errors)" if more else text
+
+
+class Undecodable(InvalidInput):
+    """Processes that read the file crash or exceed their limits, each time."""
 
 
 class BadRequest(InvalidInput):
@@ -189,6 +195,12 @@ class ScoringFailed(Unavailable):
     """Scoring failed because of the task or the machine, not because of the predictions."""
 
     title = "Scoring failed"
+
+
+class ScoringInterrupted(ScoringFailed):
+    """Processes that scored were killed or did not start, or met a limit that the file met before."""
+
+    title = "Scoring interrupted"
 
 
 class UnusableDataset(CollidiumError):

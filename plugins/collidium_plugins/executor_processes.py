@@ -18,8 +18,8 @@ import struct
 import sys
 from abc import abstractmethod
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
@@ -37,7 +37,10 @@ from collidium.contracts.executor import (
     OverLimit,
     Result,
     StoredFile,
+    WorkerCrashed,
     WorkerDied,
+    WorkerKilled,
+    WorkerNotStarted,
 )
 from collidium.hookspecs import hookimpl
 from collidium.runtime.subprocesses import hide_memory
@@ -53,6 +56,20 @@ _START_SECONDS: Final = 120.0
 _END_SECONDS: Final = 5.0
 #: Exit status of a supervisor that ended a call over its memory limit; as in scoring_worker.py.
 _OVER_MEMORY: Final = -signal.SIGUSR1
+#: How long a call that runs alone keeps others from beginning.
+_ALONE_SECONDS: Final = 20.0
+#: Signals by which a process ends because of what it does itself.
+_OWN_SIGNALS: Final = frozenset(
+    {
+        signal.SIGABRT,
+        signal.SIGBUS,
+        signal.SIGFPE,
+        signal.SIGILL,
+        signal.SIGSEGV,
+        signal.SIGSYS,
+        signal.SIGTRAP,
+    }
+)
 #: Maximum bytes of an answer, such as tallies or a displayed event.
 _LARGEST_ANSWER: Final = 128 * 1024**2
 #: Maximum bytes of an error, whose parts scoring_worker.py cuts, and maximum opaque parts of a result.
@@ -103,6 +120,7 @@ class Call:
     pickled: bytes
     limits: Limits
     fresh: bool
+    alone: bool = False
     files: tuple[StoredFile, ...] = ()
 
 
@@ -123,6 +141,7 @@ class EncodedCalls(Executor):
         raises: tuple[type[Exception], ...] = (),
         fresh: bool = False,
         local: bool = False,
+        alone: bool = False,
         files: Mapping[Path, StoredFile] | None = None,
     ) -> AsyncGenerator[Result, None]:
         elsewhere = files if files and self.is_remote and not local else {}
@@ -130,7 +149,7 @@ class EncodedCalls(Executor):
 
         async def result_of(item: Item) -> Result:
             pickled = _pickled((function, item, limits.memory_bytes), paths)
-            call = Call(pickled, limits, fresh, tuple(elsewhere.values()))
+            call = Call(pickled, limits, fresh, alone, tuple(elsewhere.values()))
             kind, value, opaque = await self.run(call, local=local)
             if kind == "memory":
                 raise _over_memory(limits)
@@ -183,6 +202,8 @@ class Processes(EncodedCalls):
         self.workers = workers or os.cpu_count() or 1
         # First come, first served: concurrent maps take turns, as each queues only a few calls.
         self._free = asyncio.Semaphore(self.workers)
+        #: Held by a call that waits until no other runs, or runs alone.
+        self._alone = asyncio.Lock()
         self._idle: list[_Worker] = []
         self._all: set[_Worker] = set()
         self._closed = False
@@ -201,7 +222,7 @@ class Processes(EncodedCalls):
     async def run_with(self, call: Call, paths: Sequence[Path]) -> Answer:
         """Run a call whose files are at ``paths``. Raises OverLimit and WorkerDied."""
         data = pickle.dumps(([str(path) for path in paths], call.pickled), pickle.HIGHEST_PROTOCOL)
-        async with self._free:
+        async with self._alone_here() if call.alone else self._free:
             worker = await self._begin(data)
             try:
                 *answer, has_children = await worker.finish(call.limits)
@@ -209,11 +230,39 @@ class Processes(EncodedCalls):
                 # The call failed or was cancelled: the worker cannot be reused.
                 await self._end(worker)
                 raise
-            if has_children or call.fresh:
+            if has_children or call.fresh or call.alone:
                 await self._end(worker)  # also ends the children
             else:
                 self._idle.append(worker)
         return cast("Answer", tuple(answer))
+
+    @asynccontextmanager
+    async def _alone_here(self) -> AsyncIterator[None]:
+        """Wait until no call runs, end the idle workers, which keep memory, and let no call begin for a time.
+
+        Others may begin again after :data:`_ALONE_SECONDS`, so that a hostile file cannot stop scoring.
+        """
+        taken, sharing = 0, None
+
+        def release(left: int) -> None:
+            nonlocal taken
+            while taken > left:
+                taken -= 1
+                self._free.release()
+
+        async with self._alone:
+            try:
+                while taken < self.workers:
+                    await self._free.acquire()
+                    taken += 1
+                while self._idle:
+                    await self._end(self._idle.pop())
+                sharing = asyncio.get_running_loop().call_later(_ALONE_SECONDS, release, 1)
+                yield
+            finally:
+                if sharing is not None:
+                    sharing.cancel()
+                release(0)
 
     async def _begin(self, call: bytes) -> _Worker:
         """Hand the call to a worker, and replace workers that died while they were idle."""
@@ -261,6 +310,7 @@ class _Worker:
         self._process = process
         self._reader = reader
         self._writer = writer
+        self._is_closed = False
 
     @classmethod
     async def start(cls) -> _Worker:
@@ -288,7 +338,7 @@ class _Worker:
         await self._exchange(pickle.dumps(sys.path), "ready")
 
     async def begin(self, call: bytes) -> None:
-        """Send a call and wait until its code is imported. Raises WorkerDied."""
+        """Send a call and wait until its code is imported. Raises WorkerNotStarted."""
         await self._exchange(call, "started")
 
     async def finish(self, limits: Limits) -> _Finished:
@@ -306,6 +356,7 @@ class _Worker:
 
     async def end(self) -> None:
         """Close the socket, which makes the supervisor end all processes and itself."""
+        self._is_closed = True
         self._writer.transport.abort()
         try:
             async with asyncio.timeout(_END_SECONDS):
@@ -319,16 +370,18 @@ class _Worker:
                 await self._send(data)
                 answer = await self._receive(str)
         except TimeoutError:
-            raise WorkerDied("a worker does not start") from None
+            raise WorkerNotStarted("a worker does not start") from None
+        except (OverLimit, WorkerDied) as error:
+            raise WorkerNotStarted(str(error)) from None
         if answer != word:
-            raise WorkerDied(f"a worker answered {answer!r} instead of {word!r}")
+            raise WorkerNotStarted(f"a worker answered {answer!r} instead of {word!r}")
 
     async def _send(self, data: bytes) -> None:
         try:
             self._writer.write(_LENGTH.pack(len(data)) + data)
             await self._writer.drain()
         except OSError as error:
-            raise WorkerDied("a worker ended before it took a call") from error
+            raise WorkerNotStarted("a worker ended before it took a call") from error
 
     async def _receive(self, kind: Any) -> Any:
         try:
@@ -337,10 +390,12 @@ class _Worker:
                 raise OverLimit(f"returned {size} bytes; {_LARGEST_ANSWER} are allowed")
             return msgpack.decode(await self._reader.readexactly(size), type=kind)
         except _UNDECODABLE as error:
-            raise WorkerDied(f"a worker's answer cannot be decoded: {error}") from None
+            raise WorkerCrashed(f"a worker's answer cannot be decoded: {error}") from None
         except (asyncio.IncompleteReadError, OSError):
             code = await self._process.wait()
-            raise WorkerDied(f"a worker ended without an answer (exit code {code})") from None
+            is_own = not self._is_closed and (code >= 0 or -code in _OWN_SIGNALS)
+            kind = WorkerCrashed if is_own else WorkerKilled
+            raise kind(f"a worker ended without an answer (exit code {code})") from None
 
 
 def _over_memory(limits: Limits) -> OverLimit:
@@ -372,11 +427,11 @@ def _returned_type(function: Callable[[Any], Any]) -> Any:
 def _error(value: bytes, raises: tuple[type[Exception], ...]) -> Exception:
     """Decode the error that a call raised, with its traceback as a note."""
     if len(value) > _LARGEST_ERROR:
-        return WorkerDied(f"a worker's error has {len(value)} bytes")
+        return WorkerCrashed(f"a worker's error has {len(value)} bytes")
     try:
         name, arguments, text, trace = msgpack.decode(value, type=tuple[str, list[Any], str, str])
     except _UNDECODABLE as wrong:
-        return WorkerDied(f"a worker's answer cannot be decoded: {wrong}")
+        return WorkerCrashed(f"a worker's answer cannot be decoded: {wrong}")
     found = next(
         (kind for kind in _with_subclasses(raises) if f"{kind.__module__}.{kind.__qualname__}" == name),
         CallFailed,

@@ -18,8 +18,17 @@ from tests.needs import Needs
 from tests.waiting import until
 
 from collidium import settings
-from collidium.contracts.executor import CallFailed, Limits, OverLimit, WorkerDied
+from collidium.contracts.executor import (
+    CallFailed,
+    Limits,
+    OverLimit,
+    WorkerCrashed,
+    WorkerDied,
+    WorkerKilled,
+    WorkerNotStarted,
+)
 from collidium.runtime import confinement
+from collidium_plugins import executor_processes
 from collidium_plugins.executor_processes import Processes, collidium_executors, numpy_features
 
 
@@ -53,6 +62,10 @@ def map_shared(size) -> None:
     memory = mmap.mmap(-1, size)
     for at in range(0, size, 4096): memory[at] = 1
     while True: time.sleep(60)
+def end_by(number) -> None: os.kill(os.getpid(), number); time.sleep(60)
+def wait_for(path) -> None:
+    open(path + ".waits", "w").close()
+    while not os.path.exists(path): time.sleep(0.01)
 def allocate(size) -> int: return len(bytearray(size))
 class Odd(Exception):
     def __init__(self, a, b): super().__init__(f"{a} {b}")
@@ -308,9 +321,64 @@ async def test_a_worker_killed_at_work_fails_only_its_call(
     held = asyncio.create_task(collect(executor, calls.hold, [str(tmp_path / "held")]))
     await until(lambda: (tmp_path / "held").exists())
     os.kill(pid, signal.SIGKILL)
-    with pytest.raises(WorkerDied, match="exit code -9"):
+    with pytest.raises(WorkerKilled, match="exit code -9"):
         await held
     assert await collect(executor, calls.square, [3]) == [9]
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (signal.SIGKILL, WorkerKilled),
+        (signal.SIGXCPU, WorkerKilled),
+        (signal.SIGSEGV, WorkerCrashed),
+        (signal.SIGABRT, WorkerCrashed),
+    ],
+)
+async def test_faults_of_calls_are_told_from_kills(
+    executor: Processes, calls: Any, number: int, kind: type[WorkerDied]
+) -> None:
+    with pytest.raises(WorkerDied) as caught:
+        await collect(executor, calls.end_by, [number])
+    assert type(caught.value) is kind
+
+
+async def test_a_killed_supervisor_is_no_fault_of_the_call(
+    executor: Processes, calls: Any, tmp_path: Path
+) -> None:
+    (supervisor,) = await collect(executor, calls.parent, [None])
+    held = asyncio.create_task(collect(executor, calls.hold, [str(tmp_path / "held")]))
+    await until(lambda: (tmp_path / "held").exists())
+    os.kill(supervisor, signal.SIGKILL)
+    with pytest.raises(WorkerKilled):
+        await held
+
+
+async def test_a_worker_that_does_not_start_is_no_fault_of_the_call(
+    executor: Processes, calls: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor_processes, "_SCRIPT", tmp_path / "missing.py")
+    with pytest.raises(WorkerNotStarted):
+        await collect(executor, calls.square, [3])
+
+
+async def test_a_call_alone_waits_until_no_other_runs(calls: Any, tmp_path: Path) -> None:
+    executor, order = Processes(2), list[str]()
+
+    async def run(name: str, *, alone: bool) -> None:
+        async for _ in executor.map(calls.square, [3], LIMITS, alone=alone):
+            order.append(name)
+
+    held = asyncio.create_task(collect(executor, calls.wait_for, [str(tmp_path / "go")]))
+    await until(lambda: (tmp_path / "go.waits").exists())
+    alone = [asyncio.create_task(run("alone", alone=True)) for _ in range(2)]
+    await run("beside", alone=False)
+    assert order == ["beside"]
+    (tmp_path / "go").touch()
+    await asyncio.gather(held, *alone)
+    assert order == ["beside", "alone", "alone"]
+    await run("after", alone=False)
+    await executor.close()
 
 
 async def test_a_memory_error_does_not_end_the_worker(executor: Processes, calls: Any) -> None:
@@ -401,7 +469,7 @@ async def test_processes_of_a_call_end_with_it(calls: Any, tmp_path: Path, behav
     await executor.close()
     assert not late, f"not answered after {monotonic() - began:.1f} s"
     assert not left
-    assert type(offender.exception()) is {"leave_and_spin": OverLimit, "leave_and_crash": WorkerDied}.get(
+    assert type(offender.exception()) is {"leave_and_spin": OverLimit, "leave_and_crash": WorkerCrashed}.get(
         behaviour, type(None)
     )
     assert innocent.result() == [9]

@@ -25,7 +25,7 @@ from collidium.benchmarks.submissions import admissions, reading, uploads
 from collidium.benchmarks.submissions.admissions import Admission
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.benchmarks.submissions.uploads import Upload
-from collidium.errors import BadRequest, CollidiumError, Conflict, TooLarge
+from collidium.errors import BadRequest, CollidiumError, Conflict, InvalidInput, TooLarge
 from collidium.files.held import GrowingFile
 from collidium.records import Receipt
 
@@ -114,7 +114,7 @@ async def _scored(upload: Upload, admission: Admission, file: GrowingFile) -> Re
     except CollidiumError as error:
         # The error is about the whole file, not about the request that appended to it.
         error.headers["Upload-Complete"] = "?1"
-        if error.status < 500:
+        if isinstance(error, InvalidInput):  # other errors are not about the file, which can be sent again
             await uploads.discard(settings, upload)
         raise
     await uploads.complete(settings, upload, receipt.submission_id)

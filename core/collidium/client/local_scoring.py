@@ -195,6 +195,7 @@ class _Threads(Executor):
         raises: tuple[type[Exception], ...] = (),
         fresh: bool = False,
         local: bool = False,
+        alone: bool = False,
         files: Mapping[Path, StoredFile] | None = None,
     ) -> AsyncGenerator[Result, None]:
         pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _MAX_THREADS))

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
+from collidium.contracts.executor import OWN_FAULTS, Executor, Limits, WorkerDied
 from collidium.datasets import layout
 from collidium.datasets.catalogue import fetch_tail
 from collidium.datasets.schemas import canonical
@@ -203,16 +203,22 @@ class Workers:
     async def run(self, function: Callable[[Item], Result], item: Item, what: str) -> Result:
         """Return ``function(item)``; ``what`` names the input, for messages.
 
-        Raises UnusableDataset, and the function's errors of the platform.
+        Raises UnusableDataset, Unavailable if workers are killed or do not start, and the function's errors
+        of the platform.
         """
         try:
-            made = self._executor.map(function, [item], self._limits, raises=(CollidiumError,), local=True)
+            made = self._executor.map_repeating(
+                function, [item], self._limits, raises=(CollidiumError,), local=True
+            )
             async with aclosing(made):
                 return await anext(made)
-        except (OverLimit, WorkerDied) as error:
+        except OWN_FAULTS as error:
             raise UnusableDataset(
                 f"{what} cannot be shown: decoding it exceeds the limits, or its file is damaged"
             ) from error
+        except WorkerDied as error:
+            logger.warning("decoding %s was interrupted: %s", what, error)
+            raise Unavailable("decoding was interrupted; try again in a moment") from error
         except CollidiumError:
             raise
         except Exception as error:  # untrusted input may raise anything

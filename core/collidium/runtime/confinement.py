@@ -231,11 +231,15 @@ def limit_cgroup(cgroup: Path, size: int) -> None:
 
 
 def has_run_out(cgroup: Path) -> bool:
-    """Whether the kernel has killed a process of a cgroup for lack of memory."""
+    """Whether the kernel has killed a process of a cgroup because of the cgroup's own limit.
+
+    Processes killed for lack of memory elsewhere count as ``oom_kill`` but not as ``oom``, which version 1
+    does not have.
+    """
     for file in ("memory.events", "memory.oom_control"):
         with contextlib.suppress(OSError):
             counts = dict(line.split() for line in (cgroup / file).read_text().splitlines())
-            return counts.get("oom_kill", "0") != "0"
+            return counts.get("oom_kill", "0") != "0" and counts.get("oom", "1") != "0"
     return False
 
 

@@ -15,9 +15,18 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
-from collidium.contracts.executor import Executor, Limits, Opaque, OverLimit, StoredFile, WorkerDied
+from collidium.contracts.executor import (
+    OWN_FAULTS,
+    Executor,
+    Limits,
+    Opaque,
+    OverLimit,
+    StoredFile,
+    WorkerCrashed,
+    WorkerDied,
+)
 from collidium.contracts.task import Problem, Task
-from collidium.errors import ScoringFailed, Unavailable
+from collidium.errors import InvalidInput, ScoringFailed, ScoringInterrupted, Unavailable, Undecodable
 from collidium.files.held import scratch_directory
 from collidium.records import BinnedScore
 from collidium.runtime.logs import message_of
@@ -84,15 +93,20 @@ async def evaluate(
     ------
     InvalidInput
         With all problems of the file.
+    Undecodable
+        A worker that reads the file crashes or exceeds its limits, also when it is repeated alone.
     ScoringFailed
-        The task or the machine failed.
+        The task failed.
+    ScoringInterrupted
+        Workers were killed or did not start, also when their calls were repeated.
     """
     run = _Evaluation(_Workers(task, executor, limits, files), truth, path, progress, extra_columns, part)
     try:
         plan = await run.inspect(job_rows)
         findings = await run.score(plan)
     except Unreadable as error:
-        raise problems.refusal([error.problem]) from error
+        kind = Undecodable if isinstance(error.__cause__, OWN_FAULTS) else InvalidInput
+        raise problems.refusal([error.problem], kind) from error
     return await run.conclude(plan, findings)
 
 
@@ -267,22 +281,24 @@ class _Workers:
     async def decode(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Call a function that only reads the file, on this machine.
 
-        Raises Unreadable, Disordered and ScoringFailed.
+        Raises Unreadable, Disordered, ScoringFailed and ScoringInterrupted.
         """
         try:
             async with aclosing(self._map(function, items, local=True)) as results:
                 return [result async for result in results]
         except (Unreadable, Disordered):
             raise
-        except (OverLimit, WorkerDied) as error:
+        except OWN_FAULTS as error:
             raise _unreadable(error) from error
+        except WorkerDied as error:
+            self.fail("workers were lost", error, ScoringInterrupted)
         except Exception as error:  # a full disk, a broken executor: nothing that a submitter can mend
             self.fail("reading the predictions failed", error)
 
     async def score(self, jobs: Sequence[ScoringJob], progress: Progress | None) -> list[ScoringResult]:
         """Score jobs in order of events; sorted rows are in files of this machine and are scored here.
 
-        Raises Unreadable, Disordered, Unavailable and ScoringFailed.
+        Raises Unreadable, Disordered, Unavailable, ScoringFailed and ScoringInterrupted.
         """
         local = not self.files or any(job.partitions is not None for job in jobs)
         done: list[ScoringResult] = []
@@ -295,10 +311,12 @@ class _Workers:
                         progress(job.span.events.stop - job.events.start, len(job.events))
         except (Unreadable, Disordered, Unavailable):
             raise
-        except (OverLimit, WorkerDied) as error:
+        except OWN_FAULTS as error:
             # Reading the file again without the task shows which of the two is at fault.
             await self.decode(span.decode, [jobs[len(done)]])
             self.fail("the file can be read, but scoring it does not end well", error)
+        except WorkerDied as error:
+            self.fail("workers were lost", error, ScoringInterrupted)
         except Exception as error:  # whatever a third-party task raises
             self.fail("the task raised an error", error)
         return done
@@ -311,6 +329,9 @@ class _Workers:
         try:
             async with aclosing(self._map(span.conclude, [request], local=True)) as results:
                 return await anext(results)
+        except WorkerDied as error:
+            kind = ScoringFailed if isinstance(error, OWN_FAULTS) else ScoringInterrupted
+            self.fail("computing the metrics ended its worker", error, kind)
         except Exception as error:  # as in score
             self.fail("the task could not make metrics of its tallies", error)
 
@@ -318,7 +339,7 @@ class _Workers:
         self, function: Callable[[Item], Result], items: Sequence[Item], *, local: bool
     ) -> AsyncGenerator[Result, None]:
         is_own = type(self.task).__module__.partition(".")[0] in OWN_PACKAGES
-        return self.executor.map(
+        return self.executor.map_repeating(
             function,
             items,
             self.limits,
@@ -328,18 +349,21 @@ class _Workers:
             files=self.files,
         )
 
-    def fail(self, reason: str, error: Exception | None = None) -> NoReturn:
+    def fail(
+        self, reason: str, error: Exception | None = None, kind: type[ScoringFailed] = ScoringFailed
+    ) -> NoReturn:
         """Log what failed, and raise the error that says the predictions are not at fault."""
         name = self.task.card.name
         notes = "".join(getattr(error, "__notes__", ()))
         logger.error("scoring for task %s failed: %s: %r\n%s", name, reason, error, notes)
-        raise ScoringFailed(
-            f"scoring for task {name} failed, not because of your predictions; the log has the reason",
+        how = "was interrupted" if kind is ScoringInterrupted else "failed"
+        raise kind(
+            f"scoring for task {name} {how}, not because of your predictions; the log has the reason",
             retry_after=60,
         ) from error
 
 
-def _unreadable(error: OverLimit | WorkerDied) -> Unreadable:
+def _unreadable(error: OverLimit | WorkerCrashed) -> Unreadable:
     if isinstance(error, OverLimit):
         return Unreadable(
             "too-large-to-decode",

@@ -90,10 +90,15 @@ def inspect(request: FooterRequest) -> tuple[Footer | None, list[Problem]]:
             return (None if problems else _footer(metadata)), problems
     except Unreadable as error:
         return None, [error.problem]
-    except MemoryError:
-        return None, [Problem("footer-too-large", "the parquet footer does not fit into memory")]
     except Exception as error:  # a hostile footer makes the reader raise all kinds; each means the same
+        if is_of_machine(error):
+            raise
         return None, [Problem("corrupt", f"the parquet footer cannot be read: {first_line(error)}")]
+
+
+def is_of_machine(error: Exception) -> bool:
+    """Whether memory or the operating system failed; errors of a reader about content have no number."""
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None)
 
 
 def first_line(error: BaseException) -> str:

@@ -30,14 +30,14 @@ def merge(problems: Iterable[Problem]) -> list[Problem]:
     return list(merged.values())
 
 
-def refusal(problems: Iterable[Problem]) -> InvalidInput:
+def refusal(problems: Iterable[Problem], kind: type[InvalidInput] = InvalidInput) -> InvalidInput:
     """Return the error with all problems."""
     merged = merge(problems)
     detail = f"the predictions have {len(merged)} problems"
     if len(merged) == 1:
         column = merged[0].column
         detail = f"column {column}: {merged[0].detail}" if column else merged[0].detail
-    return InvalidInput(detail, errors=[as_dict(problem) for problem in merged])
+    return kind(detail, errors=[as_dict(problem) for problem in merged])
 
 
 def as_dict(problem: Problem) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from collidium.records import BinnedScore
 from collidium.scoring import content
 from collidium.scoring.blocks import Piece, Span, TruthBlock
 from collidium.scoring.content import Spreads
-from collidium.scoring.predictions import RowGroup, Unreadable, first_line
+from collidium.scoring.predictions import RowGroup, Unreadable, first_line, is_of_machine
 from collidium.scoring.problems import merge
 from collidium.scoring.truth.tables import TableReader
 from collidium.scoring.uncertainty import (
@@ -139,14 +139,15 @@ class PredictionsReader:
 
 
 def decoding(function: Callable[..., T], *arguments: Any, **options: Any) -> T:
-    """Call into the reader; whatever it raises for a hostile file becomes Unreadable."""
+    """Call into the reader; whatever it raises for a hostile file becomes Unreadable.
+
+    A MemoryError is left to the executor, whose limit it met.
+    """
     try:
         return function(*arguments, **options)
-    except MemoryError:
-        raise Unreadable(
-            "too-large-to-decode", "the file does not fit into memory when it is decoded"
-        ) from None
     except Exception as error:  # corrupt pages make the reader raise all kinds; each means the same
+        if is_of_machine(error):
+            raise
         raise Unreadable("corrupt", f"the file cannot be decoded: {first_line(error)}") from error
 
 

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
+from collidium.contracts.executor import OWN_FAULTS, Executor, Limits, OverLimit, WorkerDied
 from collidium.contracts.runner import Runner, RunnerRefused, RunnerUnavailable, part_events
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.contracts.task import EventRange
@@ -41,7 +41,7 @@ class InvalidOutput(RunnerRefused):
 
 
 class WorkerLost(RunnerUnavailable):
-    """A worker that read the output exceeded its limits or died."""
+    """Workers that read the output exceeded their limits or crashed, also when the call was repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +177,12 @@ def _locked(directory: Path) -> int:
 async def _check(
     paths: Sequence[Path], events: EventRange, config: str, directory: Path, checks: Checks
 ) -> tuple[PartFiles, list[Path]]:
-    """Return the files of a part and their paths. Raises InvalidOutput and WorkerLost."""
+    """Return the files of a part and their paths. Raises InvalidOutput, WorkerLost and RunnerUnavailable."""
     if not paths:
         raise InvalidOutput("the job completed without any output")
     try:
         tables = await asyncio.to_thread(find_tables, paths, directory, events, checks.max_bytes)
-        checking = checks.executor.map(
+        checking = checks.executor.map_repeating(
             check_tables, [tables], checks.limits, raises=(UnusableDataset,), local=True
         )
         async with aclosing(checking) as checked:
@@ -190,10 +190,11 @@ async def _check(
         return await asyncio.to_thread(describe_part, tables, found, config)
     except UnusableDataset as error:
         raise InvalidOutput(str(error)) from error
-    except OverLimit as error:
-        raise WorkerLost(f"reading the output {message_of(error)}") from error
-    except WorkerDied as error:
-        raise WorkerLost("reading the output crashed the worker") from error
+    except OWN_FAULTS as error:
+        ended = message_of(error) if isinstance(error, OverLimit) else "crashed the worker"
+        raise WorkerLost(f"reading the output {ended}") from error
+    except WorkerDied as error:  # not by what it read
+        raise RunnerUnavailable(f"reading the output was interrupted: {error}") from error
 
 
 # -- stored parts -------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from cachetools import TTLCache
 
-from collidium.contracts.executor import Executor, StoredFile, WorkerDied
+from collidium.contracts.executor import Executor, StoredFile, WorkerKilled
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.errors import ConfigurationError, Unavailable
 from collidium.files.held import scratch_directory
@@ -223,7 +223,7 @@ class Dask(EncodedCalls):
                 f"a machine that scores cannot read the storage: {error}", retry_after=30
             ) from error
         except KilledWorker as error:
-            raise WorkerDied(f"machines were lost: {error}") from error
+            raise WorkerKilled(f"machines were lost: {error}") from error
         finally:
             result.cancel()
         return answer

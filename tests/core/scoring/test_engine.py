@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Callable
 from itertools import product
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,15 @@ import pyarrow.parquet as pq
 import pytest
 import toy_task
 from tests.counts import LONG
+from tests.killing import Killer
 from tests.waiting import until
 from toy_task import LIMITS, SIZES, Make, Score, Toy, ToyTally
 
 from collidium.client.predictions import write_predictions
 from collidium.contracts.executor import Limits
-from collidium.errors import InvalidInput, ScoringFailed
+from collidium.errors import InvalidInput, ScoringFailed, ScoringInterrupted
 from collidium.scoring import engine, partitioning
+from collidium_plugins import executor_processes
 from collidium_plugins.executor_processes import Processes
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -224,15 +227,62 @@ async def test_a_task_that_goes_wrong_is_not_the_submitters_fault(
     assert (await score(path)).warnings == [repr(expected(answers()))]
 
 
-async def test_a_worker_killed_while_scoring_fails_one_evaluation(score: Score, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["recommended", "no statistics"])
+@pytest.mark.parametrize("_", range(20 if LONG else 1))
+async def test_a_killed_worker_changes_no_score(score: Score, tmp_path: Path, kind: str, _: int) -> None:
+    path, executor = tmp_path / "p.parquet", Processes(2)
+    FILES[kind](answers(), path)
+    with Killer(os.getpid()) as killer:
+        scores = await score(path, executor=executor)
+    await executor.close()
+    assert scores.warnings == [repr(expected(answers()))]
+    assert len(killer.killed) == 1
+
+
+async def test_a_worker_killed_at_work_is_replaced(score: Score, tmp_path: Path) -> None:
     path, pid_file = tmp_path / "p.parquet", tmp_path / "pid"
     write_predictions(answers(), path)
     scoring = asyncio.create_task(score(path, toy_task.Waits(pid_file)))
     await until(pid_file.exists)
     os.kill(int(pid_file.read_text()), signal.SIGKILL)
-    with pytest.raises(ScoringFailed):
-        await scoring
-    assert (await score(path)).warnings == [repr(expected(answers()))]
+    assert (await scoring).metrics == (await score(path)).metrics
+
+
+async def test_workers_killed_again_and_again_are_no_ones_fault(score: Score, tmp_path: Path) -> None:
+    path, executor = tmp_path / "p.parquet", Processes(2)
+    write_predictions(answers(), path)
+
+    async def score_until_it_fails() -> None:
+        while True:  # a call may be faster than the killer
+            await score(path, executor=executor)
+
+    with Killer(os.getpid(), inf) as killer, pytest.raises(ScoringInterrupted) as raised:
+        await score_until_it_fails()
+    await executor.close()
+    assert (raised.value.status, raised.value.headers["Retry-After"]) == (503, "60")
+    assert len(killer.killed) >= 2
+
+
+async def test_workers_that_do_not_start_are_no_ones_fault(
+    score: Score, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, executor = tmp_path / "p.parquet", Processes(1)
+    write_predictions(answers(), path)
+    monkeypatch.setattr(executor_processes, "_SCRIPT", tmp_path / "missing.py")
+    with pytest.raises(ScoringInterrupted):
+        await score(path, executor=executor)
+    await executor.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT])
+async def test_a_task_that_crashes_its_worker_is_at_fault(
+    score: Score, tmp_path: Path, number: signal.Signals
+) -> None:
+    path = tmp_path / "p.parquet"
+    write_predictions(answers(), path)
+    with pytest.raises(ScoringFailed) as raised:
+        await score(path, toy_task.EndsBy(number))
+    assert not isinstance(raised.value, ScoringInterrupted)
 
 
 async def test_cancelling_leaves_neither_work_nor_files(score: Score, tmp_path: Path) -> None:

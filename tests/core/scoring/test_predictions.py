@@ -304,7 +304,7 @@ async def test_a_file_too_large_for_a_worker_is_a_problem_of_the_file(
     columns = {"event_id": pa.array(np.full(rows, 10)), "item_id": numbers, "value": numbers}
     write_predictions(pa.table(columns), path)
     with pytest.raises(InvalidInput) as raised:
-        await score(path, against=truth, limits=Limits(40 * 1024**2, 60))
+        await score(path, against=truth, limits=Limits(112 * 1024**2, 60))
     assert [error["code"] for error in raised.value.errors] == ["too-large-to-decode"]
 
 

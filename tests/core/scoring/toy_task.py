@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -306,6 +307,18 @@ class Waits(Toy):
             self.path.with_suffix(".tmp").write_text(str(os.getpid()))
             self.path.with_suffix(".tmp").rename(self.path)
             Event().wait()
+        return super().score(block)
+
+
+class EndsBy(Toy):
+    """Ends its worker by a signal."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def score(self, block: Block) -> ToyTally:
+        signal.signal(self.number, signal.SIG_DFL)
+        os.kill(os.getpid(), self.number)
         return super().score(block)
 
 

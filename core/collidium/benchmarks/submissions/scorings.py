@@ -25,7 +25,7 @@ from collidium.benchmarks.models import Scoring, Submission
 from collidium.contracts.executor import OverLimit, StoredFile, WorkerDied
 from collidium.contracts.identity import ERASED
 from collidium.contracts.storage import Storage, StorageUnavailable
-from collidium.errors import InvalidInput, ScoringFailed, Unavailable
+from collidium.errors import InvalidInput, ScoringFailed, ScoringInterrupted, Unavailable, Undecodable
 from collidium.records import BinnedScore, EarlierScores, as_json
 from collidium.runtime import metrics
 from collidium.scoring import engine
@@ -240,12 +240,20 @@ async def score(
 ) -> Evaluation:
     """Score a file within the time limit.
 
-    Raises as :func:`~collidium.scoring.engine.evaluate`, and TooSlow.
+    Raises as :func:`~collidium.scoring.engine.evaluate`, and TooSlow. A file that was scored before can be
+    decoded: that it now crashes workers or exceeds limits is ScoringInterrupted.
     """
     name = task.card.name
     with metrics.SCORING_NOW.track_inprogress(), metrics.SCORING.labels(name).time():
         try:
             evaluation = await _score(platform, task, truth_version, path, sha256, extra_columns)
+        except Undecodable as error:
+            metrics.SCORING_FAILURES.labels(name, _cause(error)).inc()
+            if await Submission.exists(task=name, sha256=sha256):
+                raise ScoringInterrupted(
+                    f"scoring for task {name} failed: {error}", retry_after=600
+                ) from error
+            raise
         except Exception as error:  # counted, and raised again
             metrics.SCORING_FAILURES.labels(name, _cause(error)).inc()
             raise
@@ -258,7 +266,9 @@ def _cause(error: Exception) -> str:
     if isinstance(error, InvalidInput):
         return "invalid"
     if isinstance(error, ScoringFailed):
-        return {OverLimit: "limit", WorkerDied: "crash"}.get(type(error.__cause__), "task")  # type: ignore[arg-type]  # None is not in it
+        if isinstance(error.__cause__, OverLimit):
+            return "limit"
+        return "crash" if isinstance(error.__cause__, WorkerDied) else "task"
     return "time" if isinstance(error, TooSlow) else "other"
 
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic, sleep
 from typing import Any
 
-from collidium.contracts.executor import CallFailed, Executor, Limits, Opaque, OverLimit, WorkerDied
+from collidium.contracts.executor import (
+    CallFailed,
+    Executor,
+    Limits,
+    Opaque,
+    OverLimit,
+    WorkerCrashed,
+    WorkerKilled,
+)
 from collidium.testing.conformance.promise import check_close, check_name, promise, refuses
 
 _MEBIBYTE = 1024**2
@@ -51,8 +61,7 @@ async def check_executor(executor: Executor, *, enforces_memory: bool = True) ->
             await _collect(executor, _allocate, [4096 * _MEBIBYTE])
         with refuses(OverLimit, "a call whose child processes together pass its memory limit"):
             await _collect(executor, _allocate_in_children, [120 * _MEBIBYTE], _SMALL)
-    with refuses(WorkerDied, "a worker that ends without an answer"):
-        await _collect(executor, _die, [3])
+    await _check_deaths(executor)
     await _check_children(executor)
     await _check_early_close(executor)
     await _check_results(executor)  # still works
@@ -90,12 +99,29 @@ async def _check_time_limit(executor: Executor) -> None:
     )
 
 
+async def _check_deaths(executor: Executor) -> None:
+    """How a worker ended is distinguished, and its call repeated, alone."""
+    with refuses(WorkerCrashed, "a worker that ends without an answer"):
+        await _collect(executor, _die, [3])
+    with refuses(WorkerCrashed, "a worker that ends by a signal of a fault"):
+        await _collect(executor, _end_by, [signal.SIGSEGV])
+    with refuses(WorkerKilled, "a worker that is killed"):
+        await _collect(executor, _end_by, [signal.SIGKILL])
+    alone = [pid async for pid in executor.map(_process_id, [0, 1], _GENEROUS, alone=True)]
+    promise(len(set(alone)) == len(alone), "each call alone must have a process of its own")
+    with TemporaryDirectory() as directory:
+        path = Path(directory, "killed")
+        items = [None, None, str(path), None]
+        made = [result async for result in executor.map_repeating(_die_once, items, _GENEROUS)]
+    promise(made == [0, 0, 1, 0], "a call whose worker was killed must be repeated")
+
+
 async def _check_children(executor: Executor) -> None:
     """Child processes share the call's limits and end with it, even if they keep its pipes open."""
     began = monotonic()
     with refuses(OverLimit, "a call past its time limit whose child process continues"):
         await _collect(executor, _fork_and_spin, [_PATIENCE_SECONDS * 2], _HASTY)
-    with refuses(WorkerDied, "a worker that ends without an answer while its child process continues"):
+    with refuses(WorkerCrashed, "a worker that ends without an answer while its child process continues"):
         await _collect(executor, _fork_and_die, [_PATIENCE_SECONDS * 2])
     left = await _collect(executor, _fork, [_PATIENCE_SECONDS * 2])
     promise(
@@ -206,6 +232,19 @@ def _is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def _end_by(number: int) -> None:
+    os.kill(os.getpid(), number)
+    sleep(_PATIENCE_SECONDS)
+
+
+def _die_once(path: str | None) -> int:
+    """Kill the worker unless the file is there."""
+    if path and not Path(path).exists():
+        Path(path).touch()
+        _end_by(signal.SIGKILL)
+    return int(path is not None)
 
 
 def _die(code: int) -> None:
