@@ -11,6 +11,7 @@ from tortoise.backends.sqlite.client import SqliteClient
 from collidium.benchmarks.leaderboard import BoardVersion
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions.reading import claim_of
+from collidium.benchmarks.submissions.scorings import published_errors
 from collidium.database import connection, rows_of
 from collidium.errors import InvalidInput
 from collidium.records import BestStep
@@ -81,7 +82,7 @@ def _step(row: Submission, metric: str) -> BestStep:
         row,
         submission_id=row.id,
         value=row.scores[metric],
-        uncertainty=(row.uncertainties or {}).get(metric),
+        uncertainty=published_errors(row.uncertainties).get(metric),
         model_claim=claim_of(row),
     )
 

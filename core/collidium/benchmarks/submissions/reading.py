@@ -70,7 +70,7 @@ async def _reproduction_of(platform: Platform, row: Submission) -> records.Repro
     card = card_of(platform, row)
     results = []
     if scoring is not None and card is not None and run.state == "scored":
-        errors = row.uncertainties or {}, scoring.uncertainties or {}
+        errors = [scorings.published_errors(one.uncertainties) for one in (row, scoring)]
         results = [
             records.Reproduced(
                 metric.name,
@@ -240,7 +240,7 @@ def derived(row: Submission) -> dict[str, Any]:
     """The fields of records that differ from columns of the row."""
     return {
         "submission_id": row.id,
-        "uncertainties": row.uncertainties or {},
+        "uncertainties": scorings.published_errors(row.uncertainties),
         "model_claim": claim_of(row),
         "model": None if row.model is None else convert(row.model, records.EvaluatedModel),
     }
@@ -289,5 +289,4 @@ def _error_of_difference(
         return None
     else:
         error = hypot(errors[0], errors[1])
-    digits = 0 if any(row.evaluation_id for row in rows) else 1
-    return float(f"{error:.{digits}e}")
+    return scorings.published_error(error, 1 if any(row.evaluation_id for row in rows) else 2)

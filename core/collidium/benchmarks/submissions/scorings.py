@@ -84,10 +84,20 @@ def shown(
             name: _to_a_tenth(value, errors.get(name, 0), floors[name]) for name, value in scores.items()
         },
         "uncertainties": {
-            name: float(f"{error:.1e}") if error >= floors[name] else 0.0 for name, error in errors.items()
+            name: published_error(error) if error >= floors[name] else 0.0 for name, error in errors.items()
         },
         "warnings": [],
     }
+
+
+def published_error(error: float, digits: int = 2) -> float:
+    """A standard error, rounded to significant digits: more of them would disclose single events."""
+    return float(f"{error:.{digits - 1}e}")
+
+
+def published_errors(errors: Mapping[str, float] | None) -> dict[str, float]:
+    """Standard errors by metric as every record has them; rewards use the exact ones."""
+    return {name: published_error(error) for name, error in (errors or {}).items()}
 
 
 def with_measured_errors(card: Card, model: Mapping[str, Any] | None, evaluation: Evaluation) -> Evaluation:
@@ -196,7 +206,8 @@ async def earlier(card: Card | None, submission: Submission) -> list[EarlierScor
 
 def _earlier(card: Card | None, submission: Submission, row: Scoring) -> EarlierScores:
     found = shown(card, submission, row.scores, row.uncertainties, [])
-    return EarlierScores.of(row, scores=found["scores"], uncertainties=found["uncertainties"] or {})
+    errors = published_errors(found["uncertainties"])
+    return EarlierScores.of(row, scores=found["scores"], uncertainties=errors)
 
 
 async def curves_of(submission: Submission) -> tuple[BinnedScore, ...]:
