@@ -43,8 +43,13 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def contents(wheel: Path) -> dict[str, bytes]:
+    """The files of a wheel by name, with the lines of its list sorted."""
     with zipfile.ZipFile(wheel) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
+        files = {name: archive.read(name) for name in archive.namelist()}
+    return {
+        name: b"".join(sorted(data.splitlines(keepends=True))) if name.endswith("/RECORD") else data
+        for name, data in files.items()
+    }
 
 
 def test_the_wheel_has_every_package_with_its_types_and_data(wheel: Path) -> None:
@@ -55,6 +60,7 @@ def test_the_wheel_has_every_package_with_its_types_and_data(wheel: Path) -> Non
     for table in ("tracker_hits", "particles", "calo_hits", "tracks"):
         assert f"collidium/demo/data/odd-ttbar-pu0/{table}.parquet" in names
     assert "collidium/demo/data/README.md" in names
+    assert ("collidium/commit.txt" in names) == (ROOT / ".git").exists()
     assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
 
 

@@ -103,9 +103,9 @@ class Platform:
             pipeline=pipeline_of_command(settings, loaded),
             secrets=secrets,
             sessions=Sessions(settings, secrets),
-            model_zoo=ModelZoo(settings.hub, settings.platform_tag),
+            model_zoo=ModelZoo(settings.hub, settings.tag),
             event_display=EventDisplay(settings, executor),
-            repo_cards=RepoCards(settings.hub, settings.platform_tag),
+            repo_cards=RepoCards(settings.hub, settings.tag),
         )
         async with database.opened(settings):
             await tasklist.list_new_built_ins(platform.tasks)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from collidium.errors import ConfigurationError
-from collidium.settings import PREFIX, Settings, as_written, load
+from collidium.settings import PREFIX, Settings, as_written, load, without_password
 
 
 @pytest.fixture(autouse=True)
@@ -155,3 +155,32 @@ def test_issuer_is_reached_encrypted(issuer: str, is_taken: bool) -> None:
     else:
         with pytest.raises(ConfigurationError, match="OIDC_ISSUER"):
             load(oidc_issuer=issuer)
+
+
+def test_a_former_name_holds_unless_the_new_one_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORM_PLATFORM_TAG", "ours")
+    assert load().tag == "ours"
+    monkeypatch.setenv("PLATFORM_TAG", "ours")
+    assert load().tag == "ours"
+    monkeypatch.setenv("PLATFORM_TAG", "theirs")
+    with pytest.raises(ConfigurationError, match="PLATFORM_PLATFORM_TAG: it is called PLATFORM_TAG now"):
+        load()
+
+
+@pytest.mark.parametrize(
+    ("url", "text", "shown"),
+    [
+        ("postgres://u:x@db/n", "onnxruntime x", "onnxruntime x"),
+        (
+            "postgres://u:x@db/n",
+            "cannot reach postgres://u:x@db/n",
+            "cannot reach postgres://u:********@db/n",
+        ),
+        ("postgres://u:e@db/n", 'for user "e" of the database', 'for user "********" of the database'),
+        ("postgres://u@db/n?password=a%40b&x=1", "password=a@b or a%40b", "password=******** or a%40b"),
+        ("https://token@hub.example", "at https://token@hub.example", "at https://********@hub.example"),
+        ("postgres://u:1@db/n", "128 groups in 1 s", "128 groups in 1 s"),
+    ],
+)
+def test_a_password_is_masked_as_a_whole_value(url: str, text: str, shown: str) -> None:
+    assert without_password(url, text) == shown

@@ -32,6 +32,7 @@ from collidium.api.authentication import require_metrics_token
 from collidium.api.context import platform, probes
 from collidium.benchmarks.submissions import model_runners
 from collidium.records import Health, Readiness
+from collidium.runtime import release
 from collidium.runtime.metrics import DURATION, REQUESTS
 from collidium.simulations import followers, reports
 
@@ -160,7 +161,7 @@ async def _add_backlogs(families: _Families) -> None:
 async def healthz() -> Response:
     """Liveness: 503 if the server is about to stop."""
     stopping = probes().is_stopping
-    state = Health(status="stopping" if stopping else "ok", version=__version__)
+    state = Health(status="stopping" if stopping else "ok", version=__version__, commit=release.commit())
     return answer(state, 503 if stopping else 200)
 
 

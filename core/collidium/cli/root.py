@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from collidium import __version__
 from collidium.cli.context import any_settings
 from collidium.cli.failures import CHECK
 from collidium.cli.output import note
@@ -231,8 +230,23 @@ class Session:
         return screens()
 
 
+def _show_version(ctx: click.Context, option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from collidium.runtime.release import described
+
+        click.echo(f"collidium {described()}")
+        ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def collidium() -> None:
     """Share simulated collider events, order new ones, and compare reconstruction models on benchmarks.
 

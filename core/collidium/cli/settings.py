@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -12,13 +13,24 @@ import click
 
 from collidium.cli.context import quiet_settings
 from collidium.cli.options import json_option
-from collidium.cli.output import ColumnSpec, note, plain, print_table, show_items, show_value
+from collidium.cli.output import (
+    cell,
+    note,
+    plain,
+    print_table,
+    show_items,
+    show_value,
+    width_of,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from collidium.plugins import Provided
 
+#: Columns of text where there is no terminal.
+WIDTH: Final = 100
 #: Settings that only clients read.
 CLIENT_SETTINGS = {
     "PLATFORM_BACKEND": ("http://127.0.0.1:8000", "Address of the server that clients call."),
@@ -51,14 +63,18 @@ def list_() -> None:
     \b
     collidium settings list
     """
-    columns: dict[str, ColumnSpec] = {
-        "setting": "name",
-        "value": lambda status: _readable(status.name, status.value),
-        "from": "origin",
-        "default": lambda status: _readable(status.name, status.default),
-        "meaning": "help",
-    }
-    show_items([*_of_server(), *_of_clients()], columns)
+    show_value([*_of_server(), *_of_clients()], _print_settings)
+
+
+def _print_settings(found: Sequence[SettingStatus]) -> None:
+    """Print a setting per line with its value, and its default if that differs; below, its meaning."""
+    width = width_of(sys.stdout) or WIDTH
+    indent = " " * 4
+    for status in found:
+        value, default = (_readable(status.name, each) for each in (status.value, status.default))
+        origin = status.origin if value == default else f"{status.origin}, default {cell(default)}"
+        click.echo(wrapped(f"{status.name}  {cell(value)}  ({origin})", width, rest=indent))
+        click.echo(wrapped(status.help, width, first=indent, rest=indent))
 
 
 def _of_server() -> Iterator[SettingStatus]:

@@ -125,7 +125,7 @@ class EventDisplay:
         self._scratch = settings.uploads
         self._event_bytes = settings.event_bytes
         self._read_bytes = settings.event_read_bytes
-        self._datasets = PublicDatasets(settings.hub, settings.platform_tag, self._workers.outline)
+        self._datasets = PublicDatasets(settings.hub, settings.tag, self._workers.outline)
         self._threads = asyncio.Semaphore(_THREADS)
         kept: LRUCache[_Key, ShownEvent] = LRUCache(
             settings.event_cache_bytes, lambda event: len(event.content)

@@ -182,6 +182,7 @@ class Health(Record, frozen=True):
 
     status: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "stopping"]})]
     version: str
+    commit: Annotated[str, Meta(description="The commit it was built from; empty: unknown.")] = ""
 
 
 class Readiness(Record, frozen=True):

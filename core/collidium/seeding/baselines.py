@@ -58,9 +58,7 @@ async def is_submitted(seeding: Seeding, task: Task, baseline: str) -> bool:
 
 async def submit(seeding: Seeding, task: Task, baseline: str) -> None:
     """Make the predictions of a baseline, and submit them with its model."""
-    card = model_card(
-        task, baseline, seeding.baselines(task)[baseline], seeding.platform.settings.platform_tag
-    )
+    card = model_card(task, baseline, seeding.baselines(task)[baseline], seeding.platform.settings.tag)
     files = {**task.model_files(baseline), cards.CARD: card.encode()}
     await publish(seeding, model_repo(seeding, task, baseline), files)
     account = await accounts.find(ACCOUNT)
@@ -171,9 +169,7 @@ async def send_model(seeding: Seeding, task: Task, name: str) -> None:
     """Publish the files of an example model, and queue it on the server."""
     repo = _model_example_repo(seeding, task, name)
     files = await asyncio.to_thread(task.model_examples()[name])
-    matter = front_matter(
-        task, f"The model {name} of {task.card.title}", seeding.platform.settings.platform_tag
-    )
+    matter = front_matter(task, f"The model {name} of {task.card.title}", seeding.platform.settings.tag)
     text = f"# {name}\n\nThe example `{name}` of `collidium model example {task.card.name} {name}`.\n"
     await publish(seeding, repo, {**files, cards.CARD: cards.card(matter, text).encode()})
     account = await accounts.find(ACCOUNT)

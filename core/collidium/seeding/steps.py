@@ -69,7 +69,7 @@ async def make(seeding: Seeding, one: DatasetPlan) -> None:
         config=one.config,
         card=card if one.evaluated else None,
         withholding=Withholding(events, seeding.truth(one)) if one.evaluated else None,
-        platform_tag=seeding.platform.settings.platform_tag,
+        platform_tag=seeding.platform.settings.tag,
     )
     published = await publish(publication, seeding.hub)
     reached("seed.published")

@@ -21,6 +21,7 @@ from collidium.contracts.storage import probe
 from collidium.files import data_directory
 from collidium.inference.availability import NOT_INSTALLED
 from collidium.inference.sandbox import CONFINED_BY, confinement, is_installed
+from collidium.runtime import release
 from collidium.secrets import open_secrets
 from collidium.settings import GIBIBYTE, without_password
 
@@ -75,6 +76,10 @@ def _masked(found: str, settings: Settings) -> str:
         if isinstance(written, str) and "://" in written:
             found = without_password(written, found)
     return found
+
+
+async def _release(settings: Settings, loaded: Plugins) -> Finding:
+    return await asyncio.to_thread(release.described), ""
 
 
 async def _data_directory(settings: Settings, loaded: Plugins) -> Finding:
@@ -247,6 +252,7 @@ async def _processes(settings: Settings, loaded: Plugins) -> Finding:
 
 #: Each check, and the advice if it fails. Plugins come after the checks that use them.
 PARTS: Final[Mapping[str, tuple[Part, str]]] = {
+    "release": (_release, ""),
     "data directory": (_data_directory, "give the account of the platform a PLATFORM_DATA_DIR of its own"),
     "secrets": (_secrets, "set the same in the environment of every machine"),
     "storage": (_storage, "see PLATFORM_STORAGE and the settings that begin with it"),

@@ -35,6 +35,7 @@ __all__ = [
     "MASK",
     "MEBIBYTE",
     "PREFIX",
+    "RENAMED",
     "Settings",
     "as_written",
     "default_data_dir",
@@ -46,6 +47,8 @@ __all__ = [
 PREFIX: Final = "PLATFORM_"
 #: Variables with the prefix that only clients read.
 CLIENT_NAMES: Final = frozenset({"PLATFORM_BACKEND"})
+#: Settings by their former names, which hold until the next release.
+RENAMED: Final = {"PLATFORM_PLATFORM_TAG": "PLATFORM_TAG"}
 #: The value of secrets in ``deploy/collidium.env.example``, which must be replaced.
 _EXAMPLE: Final = "CHANGE-ME"
 _HOW_TO_MAKE: Final = "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
@@ -90,10 +93,10 @@ def load(**overrides: object) -> Settings:
 
     Raises :class:`~collidium.errors.ConfigurationError` with all unknown names and invalid values.
     """
-    problems = []
+    renamed, problems = _by_new_names()
     settings = None
     try:
-        settings = Settings(**overrides)  # type: ignore[arg-type]  # checked by pydantic
+        settings = Settings(**(renamed | overrides))  # type: ignore[arg-type]  # checked by pydantic
     except ValidationError as error:
         problems += [_problem(item["loc"], item["msg"]) for item in error.errors(include_input=False)]
     problems += [f"{name}: no such setting" for name in _unknown_names()]
@@ -102,6 +105,19 @@ def load(**overrides: object) -> Settings:
             "settings: " + "; ".join(problems), errors=[{"detail": problem} for problem in problems]
         )
     return settings
+
+
+def _by_new_names() -> tuple[dict[str, object], list[str]]:
+    """The values of settings under their former names, by field, and the problems of these."""
+    given = {name.upper(): value for name, value in {**_env_file(), **os.environ}.items()}
+    values: dict[str, object] = {}
+    problems = []
+    for old, new in RENAMED.items():
+        if old in given and given.get(new, given[old]) != given[old]:
+            problems.append(f"{old}: it is called {new} now, which has another value")
+        elif old in given:
+            values[new.removeprefix(PREFIX).lower()] = given[old]
+    return values, problems
 
 
 def forget_secrets() -> None:
@@ -128,12 +144,12 @@ def _variable(location: tuple[int | str, ...]) -> str:
 
 
 def _unknown_names() -> list[str]:
-    known = {PREFIX + name.upper() for name in Settings.model_fields} | CLIENT_NAMES
-    names = set(os.environ) | set(_names_in_env_file())
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | CLIENT_NAMES | RENAMED.keys()
+    names = os.environ.keys() | _env_file().keys()
     return sorted(name for name in names if name.startswith(PREFIX) and name.upper() not in known)
 
 
-def _names_in_env_file() -> list[str]:
+def _env_file() -> dict[str, str | None]:
     from dotenv import dotenv_values
 
-    return list(dotenv_values(".env")) if Path(".env").is_file() else []
+    return dict(dotenv_values(".env")) if Path(".env").is_file() else {}

@@ -81,7 +81,7 @@ class SimulationSettings(BaseSettings):
         description="Version of the events, to be changed with the command; empty: that of the pipeline "
         "after --pipeline.",
     )
-    platform_tag: str = Field(
+    tag: str = Field(
         "collidium", pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Tag of repositories on the hub."
     )
     follow_requests: bool = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import parse_qs, quote, unquote, urlsplit
@@ -58,7 +59,9 @@ def as_written(value: object) -> object:
 def without_password(url: str, text: str | None = None) -> str:
     """Mask the password of a URL in a text, by default in the URL itself.
 
-    In a web address without a password, the user name is masked, because it may be a token.
+    In a web address without a password, the user name is masked, because it may be a token. A secret is
+    masked where it is a whole value: in a URL, after ``=`` or between quotes. A short one may be a part of
+    other words.
     """
     text = url if text is None else text
     try:
@@ -68,8 +71,9 @@ def without_password(url: str, text: str | None = None) -> str:
     except ValueError:
         return text.replace(url, MASK)
     for secret in filter(None, secrets):
-        for written in (secret, quote(secret), unquote(secret)):
-            text = text.replace(written, MASK)
+        for written in {secret, quote(secret), quote(secret, safe=""), unquote(secret)}:
+            value = rf"(?<=[:/=\"'`]){re.escape(written)}(?=[@&;\"'`\s]|$)"
+            text = re.sub(value, MASK, text)
     return text
 
 

@@ -67,7 +67,7 @@ async def _card(repo: str) -> RepoCard | None:
 async def show_how_to_list() -> Response:
     """``GET /models/list-yours``"""
     tasks = await backend().tasks()
-    return await render("how-to-get-listed.html", tasks=tasks.items, platform_tag=web().settings.platform_tag)
+    return await render("how-to-get-listed.html", tasks=tasks.items, platform_tag=web().settings.tag)
 
 
 async def _standing(server: AsyncClient, task: TaskCard, repo: str) -> tuple[TaskCard, Sequence[Place]]:

@@ -13,6 +13,7 @@ from tests.distributions import install
 
 from collidium import __version__, settings
 from collidium.api.app import create_app
+from collidium.runtime.release import commit
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
@@ -54,7 +55,7 @@ def test_plugins_can_build_addresses(tmp_path: Path) -> None:
 
 
 def test_health_and_readiness(anonymous: httpx.Client) -> None:
-    assert ok(anonymous.get("/healthz")) == {"status": "ok", "version": __version__}
+    assert ok(anonymous.get("/healthz")) == {"status": "ok", "version": __version__, "commit": commit()}
     assert ok(anonymous.get("/readyz")) == {
         "status": "ready",
         "database": "ok",

@@ -34,7 +34,8 @@ def test_a_laptop_is_well_and_alone(tmp_path: Path) -> None:
         *("secrets", "storage", "hub", "runner", "database")
     }
     assert {name for name, check in found.items() if check["status"] == "ok"} - {"models"} == {
-        *("data directory", "plugins", "proxy", "scoring", "clock", "single sign-on", "stored files")
+        *("release", "data directory", "plugins", "proxy"),
+        *("scoring", "clock", "single sign-on", "stored files"),
     }
     assert "collidium worker" in found["processes"]["advice"]
     assert found["models"]["found"].startswith(
@@ -154,7 +155,7 @@ async def test_no_password_of_an_address_is_shown() -> None:
     )
 
     async def part(chosen: settings.Settings, _: plugins.Plugins) -> Finding:
-        raise RuntimeError(f"{chosen.database} and hush+mail")
+        raise RuntimeError(f"{chosen.database} and 'hush+mail'")
 
     check = await run_check("database", chosen, plugins.load(), part, "")
-    assert check.found == "postgres://me:********@db.example/x and ********"
+    assert check.found == "postgres://me:********@db.example/x and '********'"

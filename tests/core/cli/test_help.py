@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from tests.core.cli.conftest import RunCommand
 
 from collidium import __version__
 from collidium.cli.root import COMMANDS, SECTIONS
+from collidium.runtime.release import described
 
 HEAVY = {"httpx", "hypercorn", "numpy", "pyarrow", "pydantic", "quart", "rich", "tortoise", "huggingface_hub"}
 
@@ -87,7 +89,8 @@ def test_a_mistyped_command_suggests_the_right_one(collidium: RunCommand) -> Non
 
 
 def test_the_version(collidium: RunCommand) -> None:
-    assert collidium("--version").stdout == f"collidium {__version__}\n"
+    assert collidium("--version").stdout == f"collidium {described()}\n"
+    assert re.fullmatch(rf"{re.escape(__version__)}( \(commit [0-9a-f]{{10,}}\))?", described())
 
 
 @pytest.mark.parametrize(

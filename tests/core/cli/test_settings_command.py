@@ -39,9 +39,10 @@ def test_no_secret_is_shown(collidium: RunCommand) -> None:
         assert "postgres://me:" in done.stdout
 
 
-def test_the_table_has_readable_sizes_and_is_not_cut(collidium: RunCommand) -> None:
+def test_the_list_has_readable_sizes_and_is_not_cut(collidium: RunCommand) -> None:
     listed = collidium("settings", "list", PLATFORM_MAX_BODY_BYTES="1500").stdout
     for part in ("8 GiB", "1500 bytes", "PLATFORM_IDENTITY_CACHE_SECONDS"):
         assert part in listed
     assert "…" not in listed
     assert all(line == line.rstrip() for line in listed.splitlines())
+    assert max(map(len, listed.splitlines())) <= 100

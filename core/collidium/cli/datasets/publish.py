@@ -92,7 +92,7 @@ def publish(
         message=message,
         card=card,
         withholding=_withholding(withheld, truth_output),
-        platform_tag=settings.load().platform_tag,
+        platform_tag=settings.load().tag,
     )
     with progress_bars(_STEPS) as update:
         published = asyncio.run(publish_dataset(publication, hub_client(hub), update))

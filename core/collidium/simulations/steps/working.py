@@ -245,7 +245,7 @@ async def publish(platform: Platform, row: SimulationRequest) -> None:
         request_id=row.request_id,
         order=_order(row),
         pipeline_version=row.pipeline_version,
-        platform_tag=settings.platform_tag,
+        platform_tag=settings.tag,
         files=[DatasetFile(**file) for file in row.output],
         facts=_facts(platform, row),
     )
