@@ -32,6 +32,7 @@ DURATION = Histogram(
     buckets=_QUICK,
 )
 SUBMISSIONS = Counter("collidium_submissions", "Submissions kept.", ["task"])
+MODELS_FAILED = Counter("collidium_models_failed", "Models that ended without scores.", ["task", "code"])
 SIMULATIONS = Counter("collidium_simulation_orders", "Simulation requests answered.", ["answer"])
 SIMULATIONS_ENDED = Counter(
     "collidium_simulations_ended", "Simulation requests that ended.", ["runner", "state"]

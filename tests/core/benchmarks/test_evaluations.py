@@ -6,12 +6,14 @@ import asyncio
 import hashlib
 import logging
 import math
+import os
 import signal
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests import failpoints
+from tests.counts import LONG
+from tests.killing import Killer
 from tests.sandboxes import allowance
 from tortoise.timezone import now
 
@@ -51,6 +55,7 @@ from collidium.scoring.truth.versions import Part, events_of
 from collidium_tasks import tracking_small
 
 from . import models
+from .broken_tracking import Broken
 
 EVENTS = EventRange(3, 5)
 TRACKML = "trackml_weighted_efficiency"
@@ -283,6 +288,41 @@ async def test_a_process_that_is_lost_too_often_ends_it(platform: Platform) -> N
     assert await evaluations.claim({}, 60) is None
     row = await evaluations.find(evaluation_id)
     assert (row.state, row.code) == ("failed", "interrupted")
+
+
+@pytest.mark.parametrize("_", range(20 if LONG else 1))
+async def test_a_worker_killed_while_a_model_is_scored(platform: Platform, _: int) -> None:
+    evaluation_id = await models.send(platform, models.layers())
+    with Killer(os.getpid()) as killer:
+        await models.run_all(platform)
+    assert len(killer.killed) == 1
+    assert (await evaluations.find(evaluation_id)).state == "scored"
+
+
+@pytest.mark.parametrize("fault", ["killed", "raises"])
+async def test_a_platform_that_cannot_score_a_model_refunds_it(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    await Challenge.filter(name="tracking").update(submissions_per_day=1)
+    costly = models.priced(platform, "3")
+    await accounts.recognise("ada", signup_grant=Decimal(3))
+    evaluation_id = await models.send(costly, models.layers())
+    assert (await accounts.find("ada")).credits == 0
+    if fault == "raises":
+        monkeypatch.setitem(platform.tasks.things, "tracking", Broken())
+    with Killer(os.getpid(), inf if fault == "killed" else 0):
+        for number in range(evaluations.ATTEMPTS):
+            row = await evaluations.find(evaluation_id)
+            assert (row.state, row.code) == ("running" if number else "received", None)
+            await evaluating.evaluate(costly, await models.claimed())
+    row = await evaluations.find(evaluation_id)
+    assert (row.state, row.code) == ("failed", "platform_failed")
+    assert "not because of your model" in (evaluations.view(row).reason or "")
+    assert (await accounts.find("ada")).credits == 3
+    monkeypatch.undo()
+    again = await models.send(costly, models.layers(1))
+    await models.run_all(costly)
+    assert (await evaluations.find(again)).state == "scored"
 
 
 async def test_models_and_rescoring_wait_for_storage_that_is_away(

@@ -21,6 +21,7 @@ from collidium import accounts, records
 from collidium.benchmarks import challenges, tasklist, truth_versions
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Member, Submission, Team, TeamMember
 from collidium.benchmarks.rewards import midnight_before
+from collidium.benchmarks.submissions.evaluations import UNCOUNTED
 from collidium.errors import Conflict, Forbidden, TooManyRequests, Unavailable
 from collidium.scoring.truth.versions import Part
 
@@ -289,7 +290,8 @@ async def _kept_today(challenge: Challenge, participants: Collection[str], now: 
     theirs = Q(participant__in=list(participants)) | Q(account_id__in=list(members))
     own, midnight = Q(theirs, challenge=challenge.name), midnight_before(now)
     files = Submission.filter(own, submitted_at__gte=midnight, evaluation_id__isnull=True)
-    models = Evaluation.filter(own, received_at__gte=midnight, again=False)
+    counted = Q(code__isnull=True) | Q(code__not_in=list(UNCOUNTED))
+    models = Evaluation.filter(own, counted, received_at__gte=midnight, again=False)
     sent = [*await files.values_list("participant", "account_id")]
     sent += await models.values_list("participant", "account_id")
     kept: Counter[str] = Counter()

@@ -50,8 +50,8 @@ from collidium.errors import (
     Forbidden,
     InvalidInput,
     NotFound,
-    ScoringFailed,
     TooManyRequests,
+    Undecodable,
 )
 from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
@@ -104,6 +104,8 @@ _MODEL: Final = "collidium.model"
 @asynccontextmanager
 async def evaluating(platform: Platform) -> AsyncIterator[None]:
     """Run models in the background while the context lasts if this machine can, and record whether it can."""
+    for task in platform.tasks.things:  # so that the first failure is an increase, for alerts
+        metrics.MODELS_FAILED.labels(task, evaluations.PLATFORM_FAILED)
     evaluator = _Evaluator(platform)
     with suppress(Exception):  # recorded by the loop
         await evaluator.record()
@@ -185,6 +187,10 @@ async def evaluate(platform: Platform, row: Evaluation) -> bool:
             await evaluations.mark_failed(row, code)
             return True
         tried = not scorings.is_passing(error)
+        if tried and row.attempts >= evaluations.ATTEMPTS:
+            logger.exception("evaluation %s: the platform failed %d times", row.id, row.attempts)
+            await evaluations.mark_failed(row, evaluations.PLATFORM_FAILED)
+            return True
         logger.warning("evaluation %s: %s; it will be retried", row.id, error, exc_info=tried)
         await evaluations.give_back(row, AGAIN, tried=tried)
     finally:
@@ -194,7 +200,7 @@ async def evaluate(platform: Platform, row: Evaluation) -> bool:
 
 def _code_of(error: Exception) -> str | None:
     """The code of a failed evaluation; None for failures of the platform, which are tried again."""
-    if isinstance(error, (InvalidInput, ScoringFailed)):
+    if isinstance(error, InvalidInput) and not isinstance(error, Undecodable):
         return "not_scored"
     if isinstance(error, Forbidden):
         return "banned"

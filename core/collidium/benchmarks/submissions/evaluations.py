@@ -22,6 +22,7 @@ from collidium.database import on_commit, transactional
 from collidium.errors import Conflict, NotFound
 from collidium.inference.manifest import summary
 from collidium.inference.messages import Code
+from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import WakeSignal
 from collidium.scoring.truth.versions import Part
@@ -40,12 +41,17 @@ ATTEMPTS: Final = 3
 _RECENT: Final = timedelta(days=1)
 _EVALUATION_ID: Final = re.compile(r"[0-9a-f]{32}")
 _STEPS: Final = 10
+#: The code after errors of the task, the scoring or the machine in each attempt.
+PLATFORM_FAILED: Final = "platform_failed"
 #: Codes of failures that are refunded.
-_PLATFORMS_FAULT: Final = frozenset({"interrupted", "closed", Code.NOISY.value})
+_PLATFORMS_FAULT: Final = frozenset({"interrupted", PLATFORM_FAILED, "closed", Code.NOISY.value})
+#: Codes of failures that do not count towards the quota of the day.
+UNCOUNTED: Final = frozenset({"interrupted", PLATFORM_FAILED})
 
 #: Reasons of failures in addition to :class:`~collidium.inference.messages.Code`.
 REASONS: Final[Mapping[str, str]] = {
     "interrupted": "The platform was interrupted too often; submit the model again.",
+    PLATFORM_FAILED: "The platform failed to score it, not because of your model; submit the model again.",
     "not_scored": "The predictions cannot be scored.",
     "closed": "The challenge accepted no more submissions when the model had been run.",
     "banned": "The account is banned.",
@@ -272,6 +278,7 @@ async def mark_failed(row: Evaluation, code: str, detail: str = "") -> None:
     """End the evaluation without scores; raises LeaseLost."""
     printable = "".join(character if character.isprintable() else " " for character in detail[:500])
     await _end(await held(row), "failed", code=code, detail=printable)
+    on_commit(metrics.MODELS_FAILED.labels(row.task, code).inc)
     reached("evaluate.failed")
 
 
