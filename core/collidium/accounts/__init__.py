@@ -8,6 +8,7 @@ from collidium.accounts.accounts import (
     banned_error,
     find,
     forget,
+    id_if_known,
     id_of,
     list_accounts,
     lock,
@@ -22,9 +23,9 @@ from collidium.accounts.ledger import (
     Mismatch,
     audit,
     charge,
-    count_entries,
     entries,
     post,
+    references,
 )
 
 __all__ = [
@@ -37,10 +38,10 @@ __all__ = [
     "banned_among",
     "banned_error",
     "charge",
-    "count_entries",
     "entries",
     "find",
     "forget",
+    "id_if_known",
     "id_of",
     "list_accounts",
     "lock",
@@ -48,6 +49,7 @@ __all__ = [
     "mark_baseline",
     "post",
     "recognise",
+    "references",
     "require_not_banned",
     "set_banned",
 ]

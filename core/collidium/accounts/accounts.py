@@ -17,7 +17,7 @@ from collidium import records
 from collidium.accounts import idempotency, ledger, sso
 from collidium.accounts.models import Account, name_key
 from collidium.contracts.identity import ERASED, USERNAME
-from collidium.database import Statement, connection, transactional
+from collidium.database import Statement, connection, in_chunks, transactional
 from collidium.database.statements import RowByKey
 from collidium.errors import Conflict, Forbidden, NotFound, UnknownCursor
 
@@ -63,6 +63,12 @@ async def find(hub_username: str) -> AccountView:
     return AccountView.of(account)
 
 
+async def id_if_known(hub_username: str) -> int | None:
+    """Return the id of the account with that name; None if there is none."""
+    account = await Account.get_or_none(name_key=name_key(hub_username))
+    return account.id if account else None
+
+
 async def id_of(hub_username: str | None) -> int | None:
     """Return the id of the account with that name, or None for None; raises NotFound."""
     return None if hub_username is None else (await find(hub_username)).id
@@ -100,14 +106,16 @@ IS_BANNED: Final = "EXISTS (SELECT 1 FROM accounts WHERE accounts.id = owner AND
 @transactional
 async def lock(account_ids: Collection[int]) -> None:
     """Lock accounts for the transaction, in a fixed order; call it before paying several accounts."""
-    await Account.filter(id__in=sorted(set(account_ids))).order_by("id").select_for_update().only("id")
+    for ids in in_chunks(sorted(set(account_ids))):
+        await Account.filter(id__in=ids).order_by("id").select_for_update().only("id")
 
 
 async def banned_among(account_ids: Collection[int]) -> set[int]:
     """Return which of the accounts are banned."""
-    if not account_ids:
-        return set()
-    return {account.id for account in await Account.filter(id__in=list(account_ids), banned=True).only("id")}
+    banned: set[int] = set()
+    for ids in in_chunks(account_ids):
+        banned.update(account.id for account in await Account.filter(id__in=ids, banned=True).only("id"))
+    return banned
 
 
 @transactional

@@ -8,7 +8,16 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from collidium.accounts.models import Account, CreditTransaction
-from collidium.database import Statement, connection, insertion, newest, stored, transactional, unsaved
+from collidium.database import (
+    Statement,
+    connection,
+    in_chunks,
+    insertion,
+    newest,
+    stored,
+    transactional,
+    unsaved,
+)
 from collidium.errors import Conflict, InvalidInput, PaymentRequired
 from collidium.records import Transaction
 
@@ -120,10 +129,13 @@ async def entries(account_id: int, *, limit: int, before: int | None = None) -> 
     return [Transaction.of(row) for row in await rows]
 
 
-async def count_entries(account_id: int, reason: Reason, references: Collection[str]) -> int:
-    """Count the ``references`` for which an account has an entry."""
-    query = CreditTransaction.filter(account_id=account_id, reason=reason, reference__in=list(references))
-    return await query.count() if references else 0
+async def references(account_ids: Collection[int], reason: Reason) -> set[tuple[int, str]]:
+    """Return account and reference of all entries of accounts for a reason."""
+    found: set[tuple[int, str]] = set()
+    for ids in in_chunks(account_ids):
+        rows = CreditTransaction.filter(account_id__in=ids, reason=reason)
+        found |= {(row.account_id, row.reference) for row in await rows.only("id", "account_id", "reference")}
+    return found
 
 
 async def audit() -> list[Mismatch]:

@@ -20,7 +20,7 @@ from collidium.benchmarks import challenges, notices, tasklist
 from collidium.benchmarks.models import Arrival, Challenge, Submission
 from collidium.benchmarks.submissions import evaluations, replay, reruns, rescoring, scorings
 from collidium.benchmarks.submissions.replay import Incomplete, Replay, Target
-from collidium.database import on_commit, transactional
+from collidium.database import in_chunks, on_commit, transactional
 from collidium.database.leased_loop import LeasedLoop
 from collidium.errors import Conflict
 from collidium.runtime import failpoints
@@ -176,7 +176,8 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
         if await reruns.not_queued(chosen, target.truth_version):
             raise Incomplete
         unranked = {"standing": "not_final", "rank_score": None, "represents": False}
-        await Submission.filter(id__in=left_out).update(**unranked)
+        for ids in in_chunks(left_out):
+            await Submission.filter(id__in=ids).update(**unranked)
         await challenges.set_part(row, part.final)
         plan = Replay(platform.settings, target, problems, CALENDAR, "end_challenge")
         await replay.run(plan, apply=True)
@@ -196,7 +197,7 @@ async def _final(row: Challenge, target: Target) -> tuple[list[Submission], list
 
     Banned accounts are included, as they may be unbanned.
     """
-    rows = await Submission.filter(challenge=row.name, standing__in=("ranked", "banned"))
+    rows = [one for one in await replay.submissions_to(row.name) if one.standing in ("ranked", "banned")]
     card, final, left_out = target.task.card, list[Submission](), list[str]()
     for _, group in groupby(sorted(rows, key=lambda one: one.participant), key=lambda one: one.participant):
         own = list(group)

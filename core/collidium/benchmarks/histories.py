@@ -12,7 +12,7 @@ from collidium.benchmarks.leaderboard import BoardVersion
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions.reading import claim_of
 from collidium.benchmarks.submissions.scorings import published_errors
-from collidium.database import connection, rows_of
+from collidium.database import connection, in_chunks, rows_of
 from collidium.errors import InvalidInput
 from collidium.records import BestStep
 from collidium.runtime.shared_calls import SharedCalls
@@ -52,7 +52,7 @@ class Histories:
         metric = _metric(card, metric_name)
         improving = await self._found.run(version, lambda: _improving(version, card))
         ids = improving[metric.name][-limit:]
-        kept = {row.id: row for row in await Submission.filter(id__in=ids)}
+        kept = {row.id: row for some in in_chunks(ids) for row in await Submission.filter(id__in=some)}
         return [_step(kept[id_], metric.name) for id_ in ids if id_ in kept]
 
 

@@ -212,6 +212,8 @@ class Submission(Model):
     verified_at = fields.DatetimeField(null=True)
     # Whether it is of the platform's own baselines, which earn nothing.
     baseline = fields.BooleanField(default=False)
+    # Whether it raised a best when these were last decided; None: unknown.
+    raised_best = fields.BooleanField(null=True, default=False)
 
     class Meta(Model.Meta):
         table = "submissions"

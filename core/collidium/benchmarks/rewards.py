@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -15,6 +15,7 @@ from collidium import accounts
 from collidium.benchmarks.models import Best, Submission
 from collidium.benchmarks.submissions import scorings
 from collidium.contracts.task import Card, Metric
+from collidium.database import in_chunks
 from collidium.scoring.truth.versions import is_public, whole
 from collidium.scoring.uncertainty import Replicates, standard_error_of_gain
 
@@ -52,27 +53,41 @@ def floor_of(metric: Metric, floors: Mapping[str, float]) -> float:
     return max(0.0, floors.get(metric.name, 0.0))
 
 
-async def _rewards_today(submission: Submission, metrics: Iterable[str]) -> dict[str, int]:
-    """Count the rewards for each metric of what the account submitted to the challenge on that UTC day."""
-    midnight = midnight_before(submission.submitted_at)
-    ids = await Submission.filter(
-        account_id=submission.account_id,
-        challenge=submission.challenge,
-        submitted_at__gte=midnight,
-        submitted_at__lt=midnight + timedelta(days=1),
-        credits_earned__gt=0,
-    ).values_list("id", flat=True)
-    return {
-        metric: await accounts.count_entries(
-            submission.account_id, "benchmark_best", [_reference(str(id_), metric) for id_ in ids]
-        )
-        for metric in metrics
-    }
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """The gain over a best; ``beaten`` is the submission that held it, None for a floor."""
+
+    metric: Metric
+    value: float
+    beaten: str | None
 
 
-def _reference(submission_id: str, metric: str) -> str:
-    """Return the reference of a reward's ledger entry."""
-    return f"{submission_id}:{metric}"
+class Bests:
+    """The best value of each metric of a leaderboard that pays for it, as submissions are added in order."""
+
+    def __init__(self, card: Card, floors: Mapping[str, float], held: Iterable[Best] = ()) -> None:
+        self._metrics = [metric for metric in card.metrics if metric.higher_is_better]
+        self._floors = {metric.name: floor_of(metric, floors) for metric in self._metrics}
+        #: Value and submission of each best.
+        self.held: dict[str, tuple[float, str]] = {row.metric: (row.value, row.submission_id) for row in held}
+
+    def add(self, submission_id: str, scores: Mapping[str, float], *, verified: bool) -> list[Gain]:
+        """Raise every best that a ranked submission beats, and return the gains.
+
+        A best is beaten by a strictly larger finite value; the first one must exceed :func:`floor_of`.
+        Self-reported metrics count once the submission is verified.
+        """
+        gains = []
+        for metric in self._metrics:
+            name = metric.name
+            value = scores.get(name)
+            if value is None or not math.isfinite(value) or (metric.self_reported and not verified):
+                continue
+            before, beaten = self.held.get(name, (self._floors[name], None))
+            if value > before:
+                self.held[name] = value, submission_id
+                gains.append(Gain(metric, value - before, beaten))
+        return gains
 
 
 async def reward_bests(
@@ -84,91 +99,118 @@ async def reward_bests(
 ) -> Decimal:
     """Raise every best that the submission beats, pay for it by ``rules``, and return the credits earned.
 
-    A best is beaten by a strictly larger finite value of a metric with ``higher_is_better``; the first best
-    must exceed :func:`floor_of`. Bests are also raised if they are not paid. Self-reported metrics count once
-    the submission is verified. Submissions without a rank hold no bests, and the platform's own baselines
-    earn nothing. ``replicates`` are those of the submission.
+    Bests are also raised if they are not paid. Submissions without a rank hold no bests. ``replicates`` are
+    those of the submission.
     """
     if submission.rank_score is None:
         return Decimal(0)
-    believed = [m for m in card.metrics if not m.self_reported or submission.verified_at is not None]
-    gains = [gain for metric in believed if (gain := await _raise_best(metric, submission, floors))]
-    paid_today = await _rewards_today(submission, [gain.metric.name for gain in gains])
+    rows = await Best.filter(challenge=submission.challenge, truth_version=submission.truth_version)
+    bests = Bests(card, floors, rows)
+    gains = bests.add(submission.id, submission.scores, verified=submission.verified_at is not None)
+    submission.raised_best = bool(gains)
+    for gain in gains:
+        await Best.update_or_create(
+            {"value": bests.held[gain.metric.name][0], "submission_id": submission.id},
+            challenge=submission.challenge,
+            truth_version=submission.truth_version,
+            metric=gain.metric.name,
+        )
+    paid = await Paid.of(submission.challenge, [submission.account_id] if gains and rules.per_day else [])
+    return await pay(submission, gains, rules, paid, replicates)
+
+
+async def pay(
+    submission: Submission,
+    gains: Sequence[Gain],
+    rules: RewardRules,
+    paid: Paid,
+    replicates: Replicates | None = None,
+) -> Decimal:
+    """Pay for the gains of a submission by ``rules``, and return the credits.
+
+    Nothing is paid to the platform's own baselines, nor again for what was ``paid``. ``replicates`` are read
+    where they are needed if they are not given.
+    """
     earned = Decimal(0)
     for gain in () if submission.baseline else gains:
-        name = gain.metric.name
-        if paid_today[name] < rules.per_day and await _is_significant(
-            gain, submission, replicates, rules.significance
-        ):
-            earned += await _pay(submission, name, reward_of(gain.metric, rules.default))
+        name, price = gain.metric.name, reward_of(gain.metric, rules.default)
+        if not price or paid.forbids(submission, name, rules.per_day):
+            continue
+        if not await _is_significant(gain, submission, replicates, rules.significance):
+            continue
+        await accounts.post(
+            submission.account_id,
+            price,
+            reason="benchmark_best",
+            reference=_reference(submission.id, name),
+            note=f"{submission.challenge}: best {name}",
+        )
+        paid.add(submission, name)
+        earned += price
     return earned
 
 
-@dataclass(frozen=True, slots=True)
-class _Gain:
-    """The gain over a best; ``beaten`` is the submission that held it, None for a floor."""
-
-    metric: Metric
-    value: float
-    beaten: str | None
+def _reference(submission_id: str, metric: str) -> str:
+    """Return the reference of a reward's ledger entry."""
+    return f"{submission_id}:{metric}"
 
 
-async def _raise_best(metric: Metric, submission: Submission, floors: Mapping[str, float]) -> _Gain | None:
-    """Raise a best if the submission beats it."""
-    value = submission.scores.get(metric.name)
-    if not metric.higher_is_better or value is None or not math.isfinite(value):
-        return None
-    challenge, truth_version = submission.challenge, submission.truth_version
-    best = await Best.get_or_none(challenge=challenge, truth_version=truth_version, metric=metric.name)
-    before = best.value if best else floor_of(metric, floors)
-    if value <= before:
-        return None
-    gain = _Gain(metric, value - before, best.submission_id if best else None)
-    best = best or Best(challenge=challenge, truth_version=truth_version, metric=metric.name)
-    best.value = value
-    best.submission_id = submission.id
-    await best.save()
-    return gain
+class Paid:
+    """What accounts were paid for in a challenge."""
+
+    def __init__(self, references: set[tuple[int, str]], earning: Iterable[Submission]) -> None:
+        self._references = references
+        #: By account, its submissions that earned credits, by id.
+        self._earning: dict[int, dict[str, Submission]] = {}
+        for row in earning:
+            self._earning.setdefault(row.account_id, {})[row.id] = row
+
+    @classmethod
+    async def of(cls, challenge: str, account_ids: Collection[int]) -> Paid:
+        """Read it for some accounts."""
+        earning: list[Submission] = []
+        for ids in in_chunks(account_ids):
+            rows = Submission.filter(account_id__in=ids, challenge=challenge, credits_earned__gt=0)
+            earning += await rows.only("id", "account_id", "submitted_at", "truth_version", "rank_score")
+        return cls(await accounts.references(account_ids, "benchmark_best"), earning)
+
+    def add(self, submission: Submission, metric: str) -> None:
+        """Add a reward."""
+        self._references.add((submission.account_id, _reference(submission.id, metric)))
+        self._earning.setdefault(submission.account_id, {})[submission.id] = submission
+
+    def forbids(self, submission: Submission, metric: str, per_day: int) -> bool:
+        """Whether a gain of the metric was paid, or as many of the account on that UTC day as allowed.
+
+        A submission that lost its rank holds no best but may have kept credits for the same gain.
+        """
+        midnight, truth = midnight_before(submission.submitted_at), whole(submission.truth_version)
+        today, same = 0, self._is_paid(submission, metric)
+        for row in self._earning.get(submission.account_id, {}).values():
+            if self._is_paid(row, metric):
+                today += midnight <= row.submitted_at < midnight + timedelta(days=1)
+                same = same or (row.rank_score is None and row.truth_version.startswith(truth))
+        return same or today >= per_day
+
+    def _is_paid(self, submission: Submission, metric: str) -> bool:
+        return (submission.account_id, _reference(submission.id, metric)) in self._references
 
 
 async def _is_significant(
-    gain: _Gain, submission: Submission, replicates: Replicates, significance: float
+    gain: Gain, submission: Submission, replicates: Replicates | None, significance: float
 ) -> bool:
     """Whether a gain exceeds this many of its standard errors; False if these are unknown."""
     if not significance:
         return True
-    name = gain.metric.name
+    name, versions = gain.metric.name, (submission.scorer_version, submission.truth_version)
+    if replicates is None:
+        replicates = await scorings.replicates_of(submission.id, *versions)
     if name not in replicates:
         return False
     beaten: Replicates = {}
     if gain.beaten is not None:
-        versions = submission.scorer_version, submission.truth_version
         beaten = await scorings.replicates_of(gain.beaten, *versions)
     return gain.value > significance * standard_error_of_gain(replicates[name], beaten.get(name, ()))
-
-
-async def _pay(submission: Submission, metric: str, reward: Decimal) -> Decimal:
-    """Pay unless this submission, or one that lost its rank, was paid for the metric; returns the credits."""
-    reference = _reference(submission.id, metric)
-    # Submissions that lost their rank hold no bests but may have kept credits for the same gain.
-    lost = await Submission.filter(
-        account_id=submission.account_id,
-        challenge=submission.challenge,
-        truth_version__startswith=whole(submission.truth_version),
-        rank_score__isnull=True,
-        credits_earned__gt=0,
-    ).values_list("id", flat=True)
-    paid = [reference, *(_reference(str(id_), metric) for id_ in lost)]
-    if not reward or await accounts.count_entries(submission.account_id, "benchmark_best", paid):
-        return Decimal(0)
-    await accounts.post(
-        submission.account_id,
-        reward,
-        reason="benchmark_best",
-        reference=reference,
-        note=f"{submission.challenge}: best {metric}",
-    )
-    return reward
 
 
 async def take_back(submission: Submission) -> None:

@@ -13,6 +13,8 @@ from collidium.database.connections import (
 from collidium.database.schema import check, migrate, opened, require_known_schema, require_writable
 from collidium.database.statements import (
     Statement,
+    execute_many,
+    in_chunks,
     insertion,
     loaded,
     newest,
@@ -29,6 +31,8 @@ __all__ = [
     "config",
     "connected",
     "connection",
+    "execute_many",
+    "in_chunks",
     "insertion",
     "loaded",
     "migrate",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
-from typing import Any, Generic, TypeVar
+from itertools import count, islice
+from typing import Any, Final, Generic, TypeVar
 
 from tortoise.backends.base.client import BaseDBAsyncClient
 from tortoise.backends.sqlite.client import SqliteClient
@@ -18,6 +18,10 @@ from collidium.database.connections import connection
 from collidium.database.sqlite import ImmediateSqliteClient
 
 M = TypeVar("M", bound=Model)
+T = TypeVar("T")
+
+#: Maximum length of a list of values in a statement; PostgreSQL accepts 32,767 arguments.
+CHUNK: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,22 @@ def newest(rows: QuerySet[M], limit: int, before: int | None) -> QuerySet[M]:
     if before is not None:
         rows = rows.filter(id__lt=before)
     return rows.order_by("-id").limit(limit)
+
+
+def in_chunks(values: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
+    """Yield the values in lists that are short enough for a statement with an argument for each."""
+    remaining = iter(values)
+    while chunk := list(islice(remaining, size)):
+        yield chunk
+
+
+async def execute_many(query: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Run a statement with a ``?`` for each value, once for each row of values."""
+    client = connection()
+    if not isinstance(client, SqliteClient):
+        query = _numbered(query)
+    if rows:
+        await client.execute_many(query, [list(row) for row in rows])
 
 
 async def rows_of(query: str, *values: object) -> Sequence[Mapping[str, Any]]:

@@ -13,7 +13,7 @@ import httpx
 from tortoise.timezone import now
 
 from collidium import records
-from collidium.database import transactional
+from collidium.database import in_chunks, transactional
 from collidium.errors import Conflict, InvalidInput, NotFound
 from collidium.outbox import deliveries
 from collidium.outbox.models import Delivery, OutboxEvent, Recipient, Webhook
@@ -195,7 +195,8 @@ async def forget(account_id: int) -> None:
     sent = Delivery.filter(account_id=account_id)
     events = await sent.values_list("event_id", flat=True)
     await sent.delete()
-    await OutboxEvent.filter(id__in=events, deliveries__id__isnull=True).delete()
+    for ids in in_chunks(events):
+        await OutboxEvent.filter(id__in=ids, deliveries__id__isnull=True).delete()
     await Recipient.filter(account_id=account_id).delete()
     await Webhook.filter(account_id=account_id).delete()
 

@@ -9,12 +9,12 @@ import uuid
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from tortoise.expressions import Q
+from tortoise.expressions import Q, Subquery
 from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Submission
-from collidium.database import transactional
+from collidium.database import in_chunks, transactional
 from collidium.errors import Unavailable
 from collidium.runtime.failpoints import reached
 
@@ -80,7 +80,7 @@ async def _begin_deletion(sha256: str, before: datetime | None) -> Arrival | Non
     kept = Evaluation.filter(sha256=sha256).exclude(manifest="")
     if before:
         await _lost(before).filter(sha256=sha256).update(sha256=None)
-    needed = await kept.exclude(id__in=await over.values_list("id", flat=True)).exists()
+    needed = await kept.exclude(id__in=Subquery(over.values("id"))).exists()
     if needed or await Arrival.exists(sha256=sha256):
         return None
     await over.update(manifest="")
@@ -116,13 +116,22 @@ async def submitted_by(account_id: int) -> tuple[list[str], list[str]]:
     """SHA-256 of the models that only this account has sent, and of their predictions on other events."""
     alone = await sent_only_by(account_id, Evaluation)
     # Predictions contain the hash of their model, so equal ones are of the same model.
-    made = Evaluation.filter(account_id=account_id, again=True, sha256__in=alone)
-    predicted = await made.filter(predictions__not_isnull=True).values_list("predictions", flat=True)
-    return alone, sorted(map(str, predicted))
+    made = Evaluation.filter(account_id=account_id, again=True, predictions__not_isnull=True)
+    predicted = [
+        str(sha256)
+        for some in in_chunks(alone)
+        for sha256 in await made.filter(sha256__in=some).values_list("predictions", flat=True)
+    ]
+    return alone, sorted(predicted)
 
 
 async def sent_only_by(account_id: int, rows: type[Evaluation | Submission]) -> list[str]:
     """SHA-256 of the files of an account's rows that no other account has sent."""
-    own = set(await rows.filter(account_id=account_id).values_list("sha256", flat=True))
-    others = rows.filter(sha256__in=list(own)).exclude(account_id=account_id)
-    return sorted(map(str, own - set(await others.values_list("sha256", flat=True))))
+    own = {
+        str(sha256) for sha256 in await rows.filter(account_id=account_id).values_list("sha256", flat=True)
+    }
+    alone = set(own)
+    for some in in_chunks(own):
+        others = rows.filter(sha256__in=some).exclude(account_id=account_id)
+        alone.difference_update(map(str, await others.values_list("sha256", flat=True)))
+    return sorted(alone)

@@ -1,4 +1,4 @@
-"""Replays a challenge: applies new scores or standings as if they had held from the first submission on.
+"""Replays a challenge: applies new scores as if they had held from the first submission on.
 
 Bests are decided again in the order of submission. Paid rewards stay paid, and each is paid once.
 """
@@ -6,7 +6,7 @@ Bests are decided again in the order of submission. Paid rewards stay paid, and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts, operations
-from collidium.benchmarks import challenges, notices, rewards, truth_versions
+from collidium.benchmarks import challenges
 from collidium.benchmarks.leaderboard import RankCounter
 from collidium.benchmarks.models import Best, Challenge, Scoring, Submission
-from collidium.benchmarks.rewards import RewardRules, reward_bests
-from collidium.benchmarks.submissions import scorings
-from collidium.database import transactional
+from collidium.benchmarks.rewards import RewardRules
+from collidium.benchmarks.submissions import bests, scorings
+from collidium.benchmarks.submissions.representatives import represent
+from collidium.database import in_chunks, transactional
 from collidium.errors import Conflict
 from collidium.runtime import failpoints
-from collidium.scoring.truth.versions import Part
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
@@ -52,14 +52,6 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Whether a submission has a rank (``ranked``) or why not, with a reason for users."""
-
-    standing: str
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Replay:
     """A replay and its operator; ``problems``: why submissions cannot be scored, by id."""
 
@@ -70,12 +62,6 @@ class Replay:
     #: The action in the audit log.
     action: str = "rescore"
     http_request_id: str = ""
-    #: The subject in the audit log; empty: the challenge.
-    about: str = ""
-    #: New standings by submission; with any, all scores stay.
-    standings: Mapping[str, Standing] = field(default_factory=dict)
-    #: Whether to take back what these submissions earned, down to a balance of zero.
-    take_back: bool = False
     #: Whether new bests are paid.
     pays: bool = True
 
@@ -146,88 +132,53 @@ async def _run_once(plan: Replay, *, apply: bool) -> Review:
     challenge = await Challenge.select_for_update().get(name=target.challenge)
     if challenge.truth_version != target.truth_version:
         raise Conflict("the task's truth has changed since; score again against the new one")
-    rows = await Submission.filter(challenge=challenge.name).order_by("submitted_at", "id")
-    made = {scoring.submission_id: scoring for scoring in await scorings.of_versions(*target.versions)}
-    if plan.standings:
-        return await _change_standings(plan, challenge, rows, made, apply=apply)
-    if any(target.needs_scores(row) and row.id not in made and row.id not in plan.problems for row in rows):
+    rows = await submissions_to(challenge.name)
+    scored = await scorings.scored(challenge.name, target.versions)
+    if any(target.needs_scores(row) and row.id not in scored | plan.problems.keys() for row in rows):
         raise Incomplete
     problems = {**plan.problems, **_duplicates(rows, target)}
     before = await _State.of(rows, target)
-    for row in rows:
-        if target.needs_scores(row):
+    for some in in_chunks(row for row in rows if target.needs_scores(row)):
+        made = await scorings.without_replicates([row.id for row in some], target.versions)
+        for row in some:
             await apply_scores(row, None if row.id in problems else made[row.id], target)
-    return await _finish(plan, challenge, rows, made, before, problems, apply=apply)
+    return await _finish(plan, challenge, rows, before, problems, apply=apply)
 
 
-async def _change_standings(
-    plan: Replay,
-    challenge: Challenge,
-    rows: Sequence[Submission],
-    made: Mapping[str, Scoring],
-    *,
-    apply: bool,
-) -> Review:
-    """Change the standings of submissions."""
-    before = await _State.of(rows, plan.target)
-    loses = all(new.standing != "ranked" for new in plan.standings.values())
-    is_best = await Best.exists(challenge=challenge.name, submission_id__in=list(plan.standings))
-    bests_stay = loses and not is_best
-    # Lock all accounts at once and in order, before credits are taken back.
-    await accounts.lock({row.account_id for row in rows if not bests_stay or row.id in plan.standings})
-    for row in rows:
-        if (new := plan.standings.get(row.id)) is not None:
-            if (row.standing == "ranked") == (new.standing == "ranked"):
-                raise Conflict(f"submission {row.id} is now {row.standing}")
-            if new.standing == "withdrawn" and row.credits_earned:
-                # The same gain could be paid again, to another account.
-                raise Conflict("the submission earned credits: it cannot be withdrawn")
-            row.standing, row.standing_reason = new.standing, new.reason
-            if new.standing == "ranked" and _are_complete(row, rows, challenge):
-                row.standing = "not_final"
-            row.rank_score = scorings.rank_score(plan.target.task.card, row)
-            if row.standing != "ranked":
-                row.rank_score, row.represents = None, False
-            if plan.take_back:
-                await rewards.take_back(row)
-            await row.save(update_fields=["standing", "standing_reason", "rank_score", "represents"])
-    return await _finish(plan, challenge, rows, made, before, {}, apply=apply, bests_stay=bests_stay)
-
-
-def _are_complete(row: Submission, rows: Iterable[Submission], challenge: Challenge) -> bool:
-    """Whether a participant has the maximum number of final submissions without this one."""
-    part = Part.of(challenge.truth_version)
-    own = [
-        one for one in rows if one.participant == row.participant and one.standing == "ranked" and one != row
-    ]
-    return part is not None and part.kind == "final" and len(own) >= challenge.final_submissions
+async def submissions_to(challenge: str) -> list[Submission]:
+    """All submissions to a challenge in their order; other requests run between the chunks that are read."""
+    ordered = Submission.filter(challenge=challenge).order_by("submitted_at", "id")
+    ids = [str(id_) for id_ in await ordered.values_list("id", flat=True)]
+    found: dict[str, Submission] = {}
+    for some in in_chunks(ids):
+        found |= {row.id: row for row in await Submission.filter(id__in=some)}
+    return [found[id_] for id_ in ids if id_ in found]
 
 
 async def _finish(
     plan: Replay,
     challenge: Challenge,
     rows: Sequence[Submission],
-    made: Mapping[str, Scoring],
     before: _State,
     problems: Mapping[str, str],
     *,
     apply: bool,
-    bests_stay: bool = False,
 ) -> Review:
     target = plan.target
-    await represent(rows, target.truth_version)
-    earned: dict[str, Decimal] = {}
-    if not bests_stay:
-        earned = await _decide_bests(rows, made, plan, rewarded=challenge.rewarded and plan.pays)
+    changed = await represent(challenge.name, target.truth_version)
+    for row in rows:
+        row.represents = changed.get(row.id, row.represents)
+    decision = await bests.decide(challenge.name, target.task.card, target.truth_version)
+    await accounts.lock(decision.account_ids)
+    rewarded = challenge.rewarded and plan.pays
+    rules = RewardRules.of(plan.settings, target.truth_version, rewarded=rewarded)
+    earned = await bests.apply(decision, rules)
     await challenges.bump_revision(challenge)
     after = await _State.of([row for row in rows if row.truth_version == target.truth_version], target)
     review = _review(plan, rows, before, after, earned, problems)
     if not apply:
         raise Preview(review)
     await _audit(plan, earned)
-    for row in rows:
-        if (new := plan.standings.get(row.id)) is not None and new.standing == "disqualified":
-            await notices.disqualified(row, challenge)
     failpoints.reached("rescore.before_commit")
     return replace(review, applied=True)
 
@@ -286,10 +237,7 @@ async def _audit(plan: Replay, earned: Mapping[str, Decimal]) -> None:
         "truth_version": truth_version,
         "credits_paid": str(sum(earned.values(), Decimal(0))),
     }
-    for standing in plan.standings.values():
-        details |= {"challenge": plan.target.challenge, "reason": standing.reason or ""}
-    about = plan.about or plan.target.challenge
-    await operations.record(plan.actor, plan.action, about, details, plan.http_request_id)
+    await operations.record(plan.actor, plan.action, plan.target.challenge, details, plan.http_request_id)
 
 
 def _duplicates(rows: Iterable[Submission], target: Target) -> dict[str, str]:
@@ -323,42 +271,6 @@ async def apply_scores(row: Submission, scoring: Scoring | None, target: Target)
     if scoring.applied_at is None:
         scoring.applied_at = now()
         await scoring.save(update_fields=["applied_at"])
-
-
-async def _decide_bests(
-    rows: Iterable[Submission], made: Mapping[str, Scoring], plan: Replay, *, rewarded: bool
-) -> dict[str, Decimal]:
-    """Decide the bests in the order of submission; returns the credits paid by submission."""
-    target = plan.target
-    task, truth_version = target.task.card.name, target.truth_version
-    rules = RewardRules.of(plan.settings, truth_version, rewarded=rewarded)
-    ranked = [row for row in rows if row.truth_version == truth_version and row.rank_score is not None]
-    await accounts.lock({row.account_id for row in ranked})
-    banned = await accounts.banned_among({row.account_id for row in ranked})
-    floors = (await truth_versions.find(task, truth_version)).floors
-    await Best.filter(challenge=target.challenge, truth_version=truth_version).delete()
-    earned = {}
-    for row in ranked:
-        allowed = replace(rules, per_day=0) if row.account_id in banned else rules
-        replicates = (made[row.id].replicates if row.id in made else None) or {}
-        earned[row.id] = await reward_bests(target.task.card, row, floors, replicates, allowed)
-        if earned[row.id]:
-            row.credits_earned += earned[row.id]
-            await row.save(update_fields=["credits_earned"])
-    return earned
-
-
-async def represent(rows: Iterable[Submission], truth_version: str) -> None:
-    """Let the best submission of each participant represent it on the leaderboard."""
-    best: dict[str, str] = {}
-    ranked = [row for row in rows if row.truth_version == truth_version]
-    for row in sorted(ranked, key=place):
-        if row.rank_score is not None:
-            best.setdefault(row.participant, row.id)
-    for row in ranked:
-        if row.represents != (best.get(row.participant) == row.id):
-            row.represents = not row.represents
-            await row.save(update_fields=["represents"])
 
 
 def place(row: Submission) -> tuple[float, datetime, str]:

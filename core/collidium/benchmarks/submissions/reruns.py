@@ -20,7 +20,7 @@ from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submissi
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import evaluations, model_runners, reading, replay, scorings, submitting
 from collidium.benchmarks.submissions.replay import Target
-from collidium.database import transactional
+from collidium.database import in_chunks, transactional
 from collidium.errors import Conflict
 from collidium.inference.messages import Code
 from collidium.runtime.failpoints import reached
@@ -35,19 +35,26 @@ if TYPE_CHECKING:
 async def predictions_on(truth_version: str, submission_ids: Iterable[str]) -> dict[str, Evaluation]:
     """By submission, the scored evaluation that ran its model on all of these events."""
     versions = (truth_version, whole(truth_version))
-    scored = Evaluation.filter(submission_id__in=list(submission_ids), state="scored")
-    return {str(row.submission_id): row for row in await scored.filter(truth_version__in=versions)}
+    scored = Evaluation.filter(truth_version__in=versions, state="scored")
+    return {
+        str(row.submission_id): row
+        for ids in in_chunks(submission_ids)
+        for row in await scored.filter(submission_id__in=ids)
+    }
 
 
 async def not_queued(rows: Iterable[Submission], truth_version: str) -> list[Submission]:
     """The submissions of ``rows`` whose models are not queued for these events yet."""
     models = [row for row in rows if row.evaluation_id is not None]
-    ids = [row.id for row in models]
-    done = await predictions_on(truth_version, ids)
-    queued = Evaluation.filter(submission_id__in=ids, again=True, truth_version=truth_version)
-    known = done.keys() | {str(id_) for id_ in await queued.values_list("submission_id", flat=True)}
-    first = Evaluation.filter(id__in=[row.evaluation_id for row in models]).exclude(manifest="")
-    kept = {str(id_) for id_ in await first.values_list("id", flat=True)}
+    done = await predictions_on(truth_version, [row.id for row in models])
+    known, kept = set(done), set[str]()
+    for some in in_chunks(models):
+        queued = Evaluation.filter(
+            submission_id__in=[row.id for row in some], again=True, truth_version=truth_version
+        )
+        known.update(str(id_) for id_ in await queued.values_list("submission_id", flat=True))
+        first = Evaluation.filter(id__in=[row.evaluation_id for row in some]).exclude(manifest="")
+        kept.update(str(id_) for id_ in await first.values_list("id", flat=True))
     return [row for row in models if row.id not in known and row.evaluation_id in kept]
 
 
@@ -82,9 +89,8 @@ async def queue(
     truth = await TruthVersion.get(task=challenge.task, version=whole(truth_version))
     events = truth_versions.events_of(truth)
     wanted = await not_queued(rows, truth_version)
-    firsts = await Evaluation.in_bulk([str(one.evaluation_id) for one in wanted], "id")
     for submission in wanted:
-        first = firsts[str(submission.evaluation_id)]
+        first = await Evaluation.get(id=submission.evaluation_id)
         again = first.clone(pk=uuid.uuid4().hex)
         again.update_from_dict(
             {
@@ -148,6 +154,7 @@ async def _keep_once(
         floors = (await truth_versions.find(run.task, run.truth_version)).floors
         rules = RewardRules.of(platform.settings, run.truth_version, rewarded=False)
         await reward_bests(task.card, submission, floors, scores.replicates, rules)
+        submission.raised_best = submission.raised_best or None  # unknown in the order of submission
         await submission.save()
         await challenges.bump_revision(challenge)
     await evaluations.mark_scored(run, submission.id, predictions, run.truth_version)

@@ -29,7 +29,7 @@ from collidium.benchmarks.submissions import replay, reruns, scorings
 from collidium.benchmarks.submissions.evaluations import LeaseLost
 from collidium.benchmarks.submissions.replay import Incomplete, Preview, Replay, Review, Target
 from collidium.contracts.storage import MissingFile
-from collidium.database import on_commit, transactional
+from collidium.database import in_chunks, on_commit, transactional
 from collidium.database.errors import is_away
 from collidium.database.leased_loop import LeasedLoop, renewing
 from collidium.errors import CollidiumError, Conflict, InvalidInput, NotFound
@@ -121,10 +121,10 @@ async def score_missing(
     platform: Platform, target: Target, known: Iterable[str], progress: Progress | None = None
 ) -> dict[str, str]:
     """Score submissions that have no scores of the target yet; returns problems by submission."""
-    done = {scoring.submission_id for scoring in await scorings.of_versions(*target.versions)}
+    done = await scorings.scored(target.challenge, target.versions)
     rows = [
         row
-        for row in await Submission.filter(challenge=target.challenge).order_by("submitted_at")
+        for row in await replay.submissions_to(target.challenge)
         if target.needs_scores(row) and row.id not in done and row.id not in known
     ]
     models = [row.id for row in rows if row.evaluation_id is not None]
@@ -132,6 +132,7 @@ async def score_missing(
     problems = {id_: await reruns.why_not_run(id_, target.truth_version) for id_ in models if id_ not in runs}
     files = {row.id: str(runs[row.id].predictions if row.id in runs else row.sha256) for row in rows}
     rows = sorted((row for row in rows if row.id not in problems), key=lambda row: files[row.id])
+    finished = 0
     for sha256, same in groupby(rows, key=lambda row: files[row.id]):
         group = list(same)
         made = await _score_kept(platform, target.task, target.truth_version, sha256)
@@ -144,8 +145,9 @@ async def score_missing(
                 own = replace(own, held_back=None)  # its model has not been run on these
             await scorings.keep(row.id, target.task.card, target.versions, own, scored_at=now())
             failpoints.reached("rescore.kept")
+        finished += len(group)
         if progress:
-            progress(rows.index(group[-1]) + 1, len(rows))
+            progress(finished, len(rows))
     return problems
 
 
@@ -214,7 +216,9 @@ async def find(name: str) -> records.Rescoring:
 async def _view(row: Rescoring) -> records.Rescoring:
     # Names are looked up now, as an account may have been erased.
     ids = [change["submission_id"] for change in row.changes]
-    names = dict(await Submission.filter(id__in=ids).values_list("id", "hub_username"))
+    names: dict[str, str] = {}
+    for some in in_chunks(ids):
+        names |= dict(await Submission.filter(id__in=some).values_list("id", "hub_username"))
     changes = (
         RankChange.of(None, **change, hub_username=names.get(change["submission_id"], ""))
         for change in row.changes

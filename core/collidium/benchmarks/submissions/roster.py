@@ -10,7 +10,8 @@ from tortoise.timezone import now
 from collidium import accounts, operations, records
 from collidium.benchmarks import challenges, teams
 from collidium.benchmarks.models import Challenge, Submission, Team, TeamMember
-from collidium.benchmarks.submissions import admissions, replay
+from collidium.benchmarks.submissions import admissions
+from collidium.benchmarks.submissions.representatives import represent
 from collidium.contracts.identity import USERNAME
 from collidium.database import loaded, rows_of, transactional
 from collidium.errors import Conflict, NotFound, UnknownCursor
@@ -115,20 +116,18 @@ async def _changeable(name: str) -> Challenge:
 
 async def _separate(row: Challenge, team: Team, leaving: Sequence[TeamMember]) -> None:
     """Make members compete alone with their own submissions; the last one takes all of the team's."""
-    rows = await Submission.filter(challenge=row.name)
     ids = {member.account_id for member in leaving}
     is_last = not await TeamMember.filter(team_id=team.id).exclude(account_id__in=ids).exists()
-    for submission in rows:
-        if submission.participant == admissions.participant_of_team(team) and (
-            is_last or submission.account_id in ids
-        ):
-            submission.participant, submission.team = (
-                admissions.participant_of_account(submission.account_id),
-                None,
-            )
-            await submission.save(update_fields=["participant", "team"])
+    participant = admissions.participant_of_team(team)
+    of_team = Submission.filter(challenge=row.name, participant=participant)
+    owners = {int(str(id_)) for id_ in await of_team.distinct().values_list("account_id", flat=True)}
+    participants = {participant}
+    for owner in owners if is_last else owners & ids:
+        alone = admissions.participant_of_account(owner)
+        await of_team.filter(account_id=owner).update(participant=alone, team=None)
+        participants.add(alone)
     if row.truth_version is not None:
-        await replay.represent(rows, row.truth_version)
+        await represent(row.name, row.truth_version, participants)
     for member in leaving:
         await teams.leave(team, member)
     await challenges.bump_revision(row)

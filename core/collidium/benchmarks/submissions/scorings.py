@@ -9,7 +9,7 @@ import asyncio
 import logging
 import math
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -25,6 +25,7 @@ from collidium.benchmarks.models import Scoring, Submission
 from collidium.contracts.executor import OverLimit, StoredFile, WorkerDied
 from collidium.contracts.identity import ERASED
 from collidium.contracts.storage import Storage, StorageUnavailable
+from collidium.database import rows_of
 from collidium.errors import InvalidInput, ScoringFailed, ScoringInterrupted, Unavailable, Undecodable
 from collidium.records import BinnedScore, EarlierScores, as_json
 from collidium.runtime import metrics
@@ -43,6 +44,10 @@ logger = logging.getLogger(__name__)
 
 #: Minimum rounding of scores of models, absolute and relative.
 _SMALLEST_STEP: Final = 1e-4
+_SCORED: Final = """
+SELECT submission_id FROM submissions JOIN scorings ON submission_id = submissions.id
+WHERE challenge = ? AND scorings.scorer_version = ? AND scorings.truth_version = ?
+"""
 #: Keys of files for other machines that this process could not delete yet.
 _UNDELETED: Final[set[str]] = set()
 
@@ -185,14 +190,24 @@ async def keep_current(submission: Submission) -> None:
     await Scoring.bulk_create([scoring], ignore_conflicts=True)
 
 
-async def of_versions(scorer_version: str, truth_version: str) -> list[Scoring]:
-    """All scorings by a version of scorer and truth."""
-    return await Scoring.filter(scorer_version=scorer_version, truth_version=truth_version)
+async def scored(challenge: str, versions: tuple[str, str]) -> set[str]:
+    """The submissions to a challenge that have scores by a version of scorer and truth."""
+    return {row["submission_id"] for row in await rows_of(_SCORED, challenge, *versions)}
+
+
+async def without_replicates(submission_ids: Sequence[str], versions: tuple[str, str]) -> dict[str, Scoring]:
+    """The scores of a chunk of submissions by a version of scorer and truth, without the large columns."""
+    rows = Scoring.filter(
+        submission_id__in=submission_ids, scorer_version=versions[0], truth_version=versions[1]
+    )
+    small = "id", "submission_id", "scores", "uncertainties", "warnings", "applied_at"
+    return {row.submission_id: row for row in await rows.only(*small)}
 
 
 async def earlier(card: Card | None, submission: Submission) -> list[EarlierScores]:
     """The scores that counted before, latest first."""
-    rows = await Scoring.filter(submission_id=submission.id, applied_at__isnull=False).order_by("-applied_at")
+    applied = Scoring.filter(submission_id=submission.id, applied_at__isnull=False).order_by("-applied_at")
+    rows = await applied.only("id", *EarlierScores.__struct_fields__)
     current = submission.scorer_version, submission.truth_version
     counts_public_part = is_public(submission.truth_version)
     return [
@@ -218,16 +233,17 @@ async def curves_of(submission: Submission) -> tuple[BinnedScore, ...]:
         submission_id=submission.id,
         scorer_version=submission.scorer_version,
         truth_version=submission.truth_version,
-    )
+    ).only("id", "curves")
     return msgspec.convert((scoring.curves if scoring else None) or (), tuple[BinnedScore, ...])
 
 
 async def replicates_of(submission_id: str, scorer_version: str, truth_version: str) -> Replicates:
     """The metrics of resampled events, if any."""
-    scoring = await Scoring.get_or_none(
+    scoring = Scoring.get_or_none(
         submission_id=submission_id, scorer_version=scorer_version, truth_version=truth_version
     )
-    return (scoring.replicates if scoring else None) or {}
+    found = await scoring.only("id", "replicates")
+    return (found.replicates if found else None) or {}
 
 
 def storage_key(sha256: str) -> str:

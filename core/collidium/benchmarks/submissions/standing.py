@@ -20,15 +20,15 @@ from collidium.benchmarks.submissions import (
     evaluations,
     model_files,
     reading,
-    replay,
     reruns,
     scorings,
+    standing_changes,
     submitting,
 )
-from collidium.benchmarks.submissions.replay import Replay, Standing, Target
+from collidium.benchmarks.submissions.replay import Target
+from collidium.benchmarks.submissions.standing_changes import Begun, Standing, StandingChange
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden, NotFound
-from collidium.records import RankChange
 from collidium.scoring.truth.versions import Part
 
 if TYPE_CHECKING:
@@ -121,7 +121,9 @@ async def withdraw(platform: Platform, account: AccountView, submission_id: str)
     if challenges.state_of(challenge, now()) != "open":
         raise Conflict(f"{challenge.name} is closed: an organiser can disqualify the submission")
     # Participants do not decide who is paid; as actors their names cannot be mistaken for an operator's.
-    await _change(platform, row, Standing("withdrawn"), f"account:{account.id}", "withdraw", "", pays=False)
+    actor = f"account:{account.id}"
+    change = await _planned(platform, row, Standing("withdrawn"), actor, "withdraw", "", pays=False)
+    await standing_changes.run(change, row.id)
     return await reading.find(platform, submission_id)
 
 
@@ -132,7 +134,7 @@ async def preview(platform: Platform, challenge: str, submission_id: str, *, pay
     """
     row = await _of(challenge, submission_id)
     new = Standing("ranked" if row.standing == "disqualified" else "disqualified")
-    return await _change(platform, row, new, "", "", "", apply=False, pays=pays)
+    return await _reviewed(await _planned(platform, row, new, "", "", "", pays=pays), applies=False)
 
 
 async def disqualify(
@@ -155,7 +157,9 @@ async def disqualify(
     row = await _of(challenge, submission_id)
     new = Standing("disqualified", reason)
     options = {"take_back": take_back, "pays": pays}
-    return await _change(platform, row, new, actor, "disqualify", http_request_id, **options)
+    return await _reviewed(
+        await _planned(platform, row, new, actor, "disqualify", http_request_id, **options)
+    )
 
 
 async def reinstate(
@@ -163,7 +167,9 @@ async def reinstate(
 ) -> records.Ranking:
     """Let a disqualified submission count again; raises NotFound, and Conflict for any other."""
     row = await _of(challenge, submission_id)
-    return await _change(platform, row, Standing("ranked"), actor, "reinstate", http_request_id, pays=pays)
+    return await _reviewed(
+        await _planned(platform, row, Standing("ranked"), actor, "reinstate", http_request_id, pays=pays)
+    )
 
 
 @transactional
@@ -178,32 +184,37 @@ async def ban(
 ) -> AccountView:
     """Ban or unban an account; its submissions leave or return to the leaderboards, with their bests."""
     before, after = ("ranked", "banned") if banned else ("banned", "ranked")
-    sent = Submission.filter(hub_username__iexact=hub_username, standing=before)
+    owner = await accounts.id_if_known(hub_username)
+    sent = Submission.filter(account_id=owner, standing=before)
     # To prevent deadlocks, lock in the order of replays: all challenges by name, so that no submission is
-    # kept meanwhile, then all accounts that compete for their bests at once.
+    # kept meanwhile, then all accounts that may be paid at once.
     held = await Challenge.all().order_by("name").select_for_update()
     names = {row.challenge for row in await sent.only("id", "challenge")}
-    rivals = await Submission.filter(challenge__in=list(names)).only("id", "account_id")
-    await accounts.lock({row.account_id for row in rivals})
-    account = await operations.ban(hub_username, banned, note, actor=actor, http_request_id=http_request_id)
+    begun: list[Begun] = []
     for challenge in [one for one in held if one.name in names]:
-        older = sent.filter(challenge=challenge.name).exclude(truth_version=challenge.truth_version)
-        await older.update(standing=after)
-        rows = await sent.filter(challenge=challenge.name, truth_version=challenge.truth_version)
-        if rows and challenge.task in platform.tasks.things:
-            task = platform.tasks.find(challenge.task)
-            plan = Replay(
+        own = sent.filter(challenge=challenge.name)
+        await own.exclude(truth_version=challenge.truth_version).update(standing=after)
+        if challenge.task in platform.tasks.things and await own.exists():
+            change = StandingChange(
                 settings=platform.settings,
-                target=Target(challenge.name, task, rows[0].truth_version),
-                problems={},
+                target=_target(platform, challenge),
+                new=Standing(after),
                 actor=actor,
                 action="rank",
                 http_request_id=http_request_id,
-                standings={row.id: Standing(after) for row in rows},
             )
-            await replay.run(plan, apply=True)
+            begun.append(await standing_changes.begin(change, challenge, own))
+    paid = set[int]().union(*(one.account_ids for one in begun))
+    await accounts.lock(paid if owner is None else paid | {owner})
+    account = await operations.ban(hub_username, banned, note, actor=actor, http_request_id=http_request_id)
+    for one in begun:
+        await standing_changes.finish(one)
     await teams.choose_captains(account.id)
     return account
+
+
+def _target(platform: Platform, challenge: Challenge) -> Target:
+    return Target(challenge.name, platform.tasks.find(challenge.task), str(challenge.truth_version))
 
 
 async def _of(challenge: str, submission_id: str) -> Submission:
@@ -213,7 +224,7 @@ async def _of(challenge: str, submission_id: str) -> Submission:
     return row
 
 
-async def _change(
+async def _planned(
     platform: Platform,
     row: Submission,
     new: Standing,
@@ -221,33 +232,30 @@ async def _change(
     action: str,
     http_request_id: str,
     *,
-    apply: bool = True,
     take_back: bool = False,
     pays: bool = True,
-) -> records.Ranking:
+) -> StandingChange:
+    """A change of a submission's standing; raises Conflict if it is not on the current leaderboard."""
     challenge = await challenges.get(row.challenge)
     wanted = "disqualified" if new.standing == "ranked" else "ranked"
     if row.truth_version != challenge.truth_version or row.standing != wanted:
         raise Conflict(f"the submission is {row.standing}, or was scored against an older truth")
-    plan = Replay(
+    return StandingChange(
         settings=platform.settings,
-        target=Target(challenge.name, platform.tasks.find(row.task), row.truth_version),
-        problems={},
+        target=_target(platform, challenge),
+        new=new,
         actor=actor,
         action=action,
         http_request_id=http_request_id,
         about=row.id,
-        standings={row.id: new},
         take_back=take_back,
         pays=pays,
     )
-    review = await replay.run(plan, apply=apply)
-    changed = [one for one in review.submissions if one.rank_before != one.rank or one.earns]
-    return records.Ranking(
-        challenge=row.challenge,
-        applied=review.applied,
-        changes=tuple(RankChange.of(one) for one in changed),
-    )
+
+
+async def _reviewed(change: StandingChange, *, applies: bool = True) -> records.Ranking:
+    changes = await standing_changes.reviewed(change, change.about, applies=applies)
+    return records.Ranking(challenge=change.target.challenge, applied=applies, changes=changes)
 
 
 @transactional
@@ -281,7 +289,9 @@ async def verify(
         rules = RewardRules.of(platform.settings, submission.truth_version, rewarded=challenge.rewarded)
         replicates = await scorings.replicates_of(row.id, *versions)
         submission.credits_earned += await reward_bests(task.card, submission, floors, replicates, rules)
-    await submission.save(update_fields=["verified_at", "credits_earned"])
+        # Decided again in the order of submission, it might have raised a best that is higher by now.
+        submission.raised_best = submission.raised_best or None
+    await submission.save(update_fields=["verified_at", "credits_earned", "raised_best"])
     await challenges.bump_revision(challenge)
     details = {"task": submission.task, "credits_earned": str(submission.credits_earned)}
     await operations.record(actor, "verify", row.id, details, http_request_id)
