@@ -21,6 +21,7 @@ from collidium.contracts.task import Task
 from collidium.errors import ConfigurationError
 from collidium.event_display import EventDisplay
 from collidium.files import data_directory
+from collidium.hub import offline
 from collidium.hub.cards import RepoCards
 from collidium.hub.models import ModelZoo
 from collidium.plugins import Plugins, Provided
@@ -79,6 +80,7 @@ class Platform:
         """
         if missing := settings.missing_to_share():
             raise ConfigurationError(f"several machines may share PostgreSQL: {'; '.join(missing)}")
+        offline.ignore()  # its hub is a setting
         await asyncio.to_thread(data_directory.prepare, settings)
         loaded = loaded or plugins.load(settings.plugins_blocked)
         runners = loaded.runners(settings)

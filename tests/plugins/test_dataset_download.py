@@ -344,7 +344,8 @@ def on_disk(directory: Path) -> int:
     """Bytes of content that are there, whole or not; -1 while a file is given its name."""
     files = [path for path in directory.rglob("*") if path.is_file() and not path.is_symlink()]
     try:
-        return sum(path.stat().st_size for path in files if path.suffix != ".json")
+        known = [path for path in files if path.suffix == ".json" or path.parent.name == "refs"]
+        return sum(path.stat().st_size for path in files if path not in known)
     except FileNotFoundError:
         return -1
 

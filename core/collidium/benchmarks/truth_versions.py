@@ -340,11 +340,11 @@ def find_data(
     found = {}
     place = inputs or source
     if isinstance(place, HubDataset):
-        with catalogue(place, cache) as shards:
+        with catalogue(place, cache, current=True) as shards:
             if inputs is not None or not cast(HubCatalogue, shards).repository.private:
                 found["evaluation"] = _data(shards, config, card.inputs, events)
     if train is not None:
-        with catalogue(train, cache) as shards:
+        with catalogue(train, cache, current=True) as shards:
             configs = layout.configs(shards.sizes)
             chosen = layout.choose(shards.sizes, config if config in configs else None)
             truth = [name for name in card.truth_sources if name in configs[chosen]]

@@ -207,7 +207,9 @@ def publish_scores(submission_id: str, dry_run: bool) -> None:
     from difflib import unified_diff
 
     from collidium.client import model_scores
+    from collidium.hub import offline
 
+    offline.require_online("publishing scores")
     with client() as server:
         sent = server.submission(submission_id)
         if sent.hub_username != (caller := server.me().hub_username):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
 from collidium.datasets.catalogue import Catalogue, ConfigEntry, HubCatalogue, LocalCatalogue, TableEntry
-from collidium.errors import InvalidInput
+from collidium.errors import InvalidInput, Unavailable, Unreachable, UpstreamError
 from collidium.hub.download_store import Cache, DownloadStore, Folder, default_cache
 from collidium.hub.downloads import PARALLEL, download_missing
 from collidium.hub.repository import Repository, tagged
@@ -151,7 +151,8 @@ def download(
     """Download the shards that contain the requested events and tables.
 
     Files that exist already are not downloaded again, and an interrupted download resumes, also within a
-    file. Each shard is verified against the hub's hash.
+    file. Each shard is verified against the hub's hash. Complete shards of a full commit need no hub. With
+    ``HF_HUB_OFFLINE=1`` no hub is called: a branch or tag is the commit that it had at its last download.
 
     Parameters
     ----------
@@ -202,11 +203,14 @@ def download(
         with catalogue(place) as found:
             return Fetched(place, "local", _choose(found, config, names, wanted))
     with _opened(place, output, cache, parallel) as (hub, repository, store):
-        chosen = _choose(HubCatalogue(hub, repository, store), config, names, wanted)
+        shards = HubCatalogue(hub, repository, store)
+        chosen = _choose(shards, config, names, wanted)
         files = [repository.files[path] for paths in chosen.values() for path in paths]
         new = download_missing(
             hub, repository, store, files, verify=verify, parallel=parallel, progress=progress
         )
+        with suppress(Unreachable, Unavailable, UpstreamError):  # kept for those who read it without the hub
+            shards.card()
         paths = tuple(file.path for file in new)
         return Fetched(store.directory, repository.commit, chosen, paths, sum(file.size for file in new))
 
@@ -244,26 +248,35 @@ async def fetch(
 
 
 @contextmanager
-def catalogue(place: Path | HubDataset, cache: Path | None = None) -> Iterator[Catalogue]:
-    """Open the catalogue of a dataset. Raises as :func:`download`."""
+def catalogue(
+    place: Path | HubDataset, cache: Path | None = None, *, current: bool = False
+) -> Iterator[Catalogue]:
+    """Open the catalogue of a dataset. Raises as :func:`download`.
+
+    With ``current`` the hub is asked for the present visibility of the repository, also for a full commit.
+    """
     if isinstance(place, Path):
         yield LocalCatalogue(place)
         return
-    with _opened(place, None, cache, PARALLEL) as (hub, repository, store):
+    with _opened(place, None, cache, PARALLEL, current=current) as (hub, repository, store):
         yield HubCatalogue(hub, repository, store)
 
 
 @contextmanager
 def _opened(
-    place: HubDataset, output: Path | None, cache: Path | None, parallel: int
+    place: HubDataset, output: Path | None, cache: Path | None, parallel: int, *, current: bool = False
 ) -> Iterator[tuple[HubReader, Repository, DownloadStore]]:
+    from collidium.hub.commit_records import read_repository
     from collidium.hub.reader import HubReader
 
+    root = cache or default_cache()
+    own = Cache.metadata_dir(root, place.endpoint, place.repo)
+    records = own if output is None else Folder.metadata_dir(output)
     with HubReader(place.endpoint, place.token, connections=max(parallel, PARALLEL)) as hub:
-        repository = Repository.read(hub, place)
+        repository = read_repository(hub, place, records, current=current)
         store: DownloadStore
         if output is None:
-            store = Cache(cache or default_cache(), repository)
+            store = Cache(root, repository)
         else:
             output.mkdir(parents=True, exist_ok=True)
             store = Folder(output, repository)

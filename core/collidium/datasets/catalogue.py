@@ -271,7 +271,7 @@ class LocalCatalogue(Catalogue):
 
 
 class HubCatalogue(Catalogue):
-    """The files of a repository. Footers are cached with its downloaded files."""
+    """The files of a repository. Footers and cards are cached with its downloaded files."""
 
     def __init__(self, hub: HubReader, repository: Repository, store: DownloadStore) -> None:
         self.repository = repository
@@ -289,8 +289,16 @@ class HubCatalogue(Catalogue):
         file = self.repository.files.get(CARD)
         if file is None:
             return ""
+        note = self._store.metadata / "cards" / f"{file.digest}.md"
+        with suppress(OSError):
+            return note.read_bytes().decode(errors="replace")
         address, stop = self.repository.address(CARD), min(file.size, _CARD_BYTES)
-        return self._hub.read_range(address, CARD, 0, stop)[0].decode(errors="replace")
+        content = self._hub.read_range(address, CARD, 0, stop)[0] if stop else b""
+        card = content.decode(errors="replace")
+        with suppress(OSError):
+            note.parent.mkdir(parents=True, exist_ok=True)
+            durable.replace(note, card)
+        return card
 
     def _footer(self, path: str) -> Footer | None:
         file = self.repository.files[path]

@@ -33,6 +33,7 @@ from collidium.demo import EVENTS_DIRECTORY
 from collidium.demo.child import Machine
 from collidium.errors import CollidiumError, ConfigurationError
 from collidium.hub import client as hub_client
+from collidium.hub import offline
 from collidium.hub.client import Hub
 from collidium.order import PRESETS
 from collidium.pipelines import choice
@@ -82,6 +83,7 @@ def run_demo(
     data_dir: Path, port: int, runner: Literal["auto", "local", "mock"], report: Report
 ) -> Iterator[Outcome]:
     """Run all steps. The server runs until the context ends. Raises CollidiumError."""
+    offline.ignore()  # its hub is its own
     loaded = plugins.load()
     chosen = choose_runner(runner, loaded)
     machine = Machine(data_dir, chosen.settings)

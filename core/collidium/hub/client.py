@@ -24,6 +24,7 @@ from collidium.errors import (
     Unreachable,
     UpstreamError,
 )
+from collidium.hub.offline import NAME, is_offline
 from collidium.runtime.http_client import past_proxies
 from collidium.runtime.waiting import in_thread
 
@@ -78,8 +79,11 @@ class Hub:
     async def ask(self, function: Callable[[HfApi], T], seconds: float = CALL_SECONDS) -> T:
         """Call ``function`` with a client in a thread and return its result.
 
-        Raises :class:`HubUnavailable`, also after ``seconds``, and :class:`HubRefused`.
+        Raises :class:`HubUnavailable`, also after ``seconds`` and with ``HF_HUB_OFFLINE``, and
+        :class:`HubRefused`.
         """
+        if is_offline():
+            raise HubUnavailable(f"{NAME} forbids calls of the hub")
         from collidium.runtime import metrics  # takes 20 ms, which many users of the client never need
 
         with metrics.timed(metrics.HUB, metrics.HUB_FAILURES, "client", HubUnavailable):
@@ -128,7 +132,6 @@ def prepare() -> Deadline:
 @functools.cache
 def _prepare() -> Deadline:
     # Read at its import. Xet is disabled as not every hub supports it.
-    os.environ["HF_HUB_OFFLINE"] = "0"
     os.environ["HF_HUB_DISABLE_XET"] = "1"
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
     os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"

@@ -91,11 +91,15 @@ class Cache(DownloadStore):
     """
 
     def __init__(self, root: Path, repository: Repository) -> None:
-        folder = f"datasets--{repository.repo.replace('/', '--')}"
-        metadata = root / _key(repository.endpoint) / folder
+        metadata = self.metadata_dir(root, repository.endpoint, repository.repo)
         super().__init__(metadata / "snapshots" / repository.commit, metadata)
         self.directory.mkdir(parents=True, exist_ok=True)
         delete_older(root.glob("*/datasets--*/parts/*.part"), time.time() - PART_SECONDS)
+
+    @staticmethod
+    def metadata_dir(root: Path, endpoint: str, repo: str) -> Path:
+        """The directory of a repository in the cache."""
+        return root / _key(endpoint) / f"datasets--{repo.replace('/', '--')}"
 
     def path(self, file: HubFile) -> Path:
         return self.metadata / "blobs" / file.digest
@@ -127,7 +131,7 @@ class Folder(DownloadStore):
 
     def __init__(self, directory: Path, repository: Repository) -> None:
         """Raises Conflict when the directory holds another repository or commit."""
-        super().__init__(directory, directory / ".collidium" / "download")
+        super().__init__(directory, self.metadata_dir(directory))
         self._source = {
             "endpoint": repository.endpoint,
             "repo": repository.repo,
@@ -138,6 +142,11 @@ class Folder(DownloadStore):
         self._is_unknown = not self._record.exists()
         if not self._is_unknown:
             self._check_source()
+
+    @staticmethod
+    def metadata_dir(directory: Path) -> Path:
+        """The directory of parts and records in a user's directory."""
+        return directory / ".collidium" / "download"
 
     def has(self, file: HubFile, *, verify: bool = False) -> bool:
         path = self.path(file)

@@ -27,6 +27,7 @@ from collidium.errors import (
     Unreachable,
     UpstreamError,
 )
+from collidium.hub.offline import NAME, is_offline
 from collidium.hub.sources import sendable
 from collidium.runtime.http_client import past_proxies
 from collidium.runtime.public_addresses import refuse_redirect
@@ -181,6 +182,8 @@ class HubReader:
         """
         import httpx
 
+        if is_offline():
+            raise Unreachable(f"{NAME} forbids calls of the hub {self.endpoint}, and {subject} is not cached")
         headers = {"Range": f"bytes={byte_range}"} if byte_range else {}
         try:
             with self._client.stream(

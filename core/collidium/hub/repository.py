@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from urllib.parse import quote
@@ -14,7 +14,8 @@ from collidium.errors import UpstreamError
 from collidium.hub.reader import HubReader
 from collidium.hub.sources import HubDataset
 
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+#: A full commit id.
+COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _DIGEST: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _BLOCK: Final = 1024**2
 #: Errors of reading invalid responses.
@@ -80,7 +81,7 @@ class Repository:
         about = hub.document(f"{path}/revision/{quote(source.revision, safe='')}", subject)
         try:
             commit = str(about["sha"])
-            if not _COMMIT.fullmatch(commit):
+            if not COMMIT.fullmatch(commit):
                 raise ValueError(commit)
             found = cls(
                 repo=source.repo,
@@ -98,6 +99,19 @@ class Repository:
             return replace(found, files={file.path: file for file in _files(tree)})
         except _INVALID as error:
             raise UpstreamError(f"{source.endpoint} sent an invalid response for {subject}") from error
+
+    def record(self) -> dict[str, Any]:
+        """Return a JSON object from which :meth:`from_record` reads it."""
+        files = [
+            {"type": "file", "path": f.path, "size": f.size, "oid": f.digest} for f in self.files.values()
+        ]
+        return asdict(replace(self, files={})) | {"files": files}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Repository:
+        """Raises KeyError, TypeError and ValueError for an invalid record."""
+        files = {file.path: file for file in _files(iter(record["files"]))}
+        return cls(**{**record, "tags": tuple(record["tags"]), "files": files})
 
     def find(self, hub: HubReader, path: str) -> HubFile | None:
         """Find a file without reading all files of the repository. Raises as :meth:`read`."""

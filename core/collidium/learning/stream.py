@@ -296,7 +296,7 @@ class EventStream:
         """The tables, downloaded if necessary."""
         events = self._events
         if isinstance(events, str) and ":" not in events:
-            splits = read_splits(self._source, self._config, **self._access)
+            splits = read_splits(self._source, self._config, cache=self._cache, **self._access)
             if events not in splits:
                 there = ", ".join(splits) or "none: name a range of events, for example 0:1000"
                 raise UnusableDataset(f"the dataset's card has no split {events}; there are: {there}")
@@ -317,12 +317,13 @@ def read_splits(
     endpoint: str | None = None,
     revision: str | None = None,
     token: str | None = None,
+    cache: Path | None = None,
 ) -> dict[str, EventRange]:
     """Read the splits on the card of a dataset.
 
     Parameters
     ----------
-    source, config, endpoint, revision, token
+    source, config, endpoint, revision, token, cache
         As for :func:`~collidium.datasets.download`.
 
     Returns
@@ -338,7 +339,7 @@ def read_splits(
     CollidiumError
         As :func:`~collidium.datasets.download`.
     """
-    with catalogue(locate(source, endpoint=endpoint, revision=revision, token=token)) as found:
+    with catalogue(locate(source, endpoint=endpoint, revision=revision, token=token), cache) as found:
         chosen = layout.choose(found.sizes, config)
         named: Any = split_card(found.card())[0].get(SPLITS) or {}
     try:

@@ -160,7 +160,7 @@ def find_source(events: ChallengeEvents, hub: str, cache: Path) -> tuple[Challen
     """
     repo, _, revision = events.dataset.partition("@")
     place = locate(repo, endpoint=hub, revision=revision or None)
-    with catalogue(place, cache) as found:
+    with catalogue(place, cache, current=True) as found:
         config = layout.choose(found.sizes, events.config or None)
         count = found.tables(config)[0].events
         if isinstance(found, HubCatalogue) and isinstance(place, HubDataset):

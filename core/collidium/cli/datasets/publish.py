@@ -82,7 +82,9 @@ def publish(
     from collidium import settings
     from collidium.datasets.publishing.preparing import Publication
     from collidium.datasets.publishing.publication import publish as publish_dataset
+    from collidium.hub import offline
 
+    offline.require_online("publishing")
     publication = Publication(
         directory=directory,
         repo=repo,
