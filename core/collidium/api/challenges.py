@@ -24,7 +24,7 @@ from collidium.api.schemas import (
     TeamBody,
     TeamQuery,
 )
-from collidium.benchmarks import challenges, closing, teams
+from collidium.benchmarks import closing, tasklist, teams
 from collidium.benchmarks.submissions import admissions, reading
 from collidium.records import (
     BestStep,
@@ -54,7 +54,7 @@ def _prepare(state: BlueprintSetupState) -> None:
 @document_response(list[Challenge])
 async def list_() -> Response:
     """The challenges, the next to close first; those without a deadline last."""
-    return answer_list(await challenges.list_challenges(platform()))
+    return answer_list(await tasklist.list_challenges(platform()))
 
 
 @blueprint.get("/<name>")

@@ -16,7 +16,7 @@ from pydantic import (
 
 from collidium.accounts import Sort
 from collidium.api.answers import Page
-from collidium.api.schemas import Body, HubUsername, MySubmissionsQuery, Text, example
+from collidium.api.schemas import Body, Date, HubUsername, MySubmissionsQuery, Text, example
 from collidium.operations import Scope
 
 
@@ -28,6 +28,10 @@ def _number(value: object) -> object:
 
 #: Credits as a JSON number; numeric strings are rejected.
 Amount = Annotated[Decimal, BeforeValidator(_number), WithJsonSchema({"type": "number"})]
+
+
+#: A name or a version that is looked up.
+Name = Annotated[str, Field(pattern=r"^[^\x00]*$", max_length=64)]
 
 
 class GrantBody(Body):
@@ -82,6 +86,15 @@ class SubmissionsQuery(MySubmissionsQuery):
 
     user: str | None = Field(None, max_length=96, description="Only submissions of this account.")
     unverified: bool = Field(False, description="Only self-reported submissions that are not verified.")
+
+
+class SplitQuery(BaseModel):
+    """A public part of the events of a challenge, or of a new one with the other fields."""
+
+    public_percent: int = Field(ge=1, le=99, description="Percentage of the events that would count.")
+    task: Name | None = Field(None, description="The task of a new challenge.")
+    truth_version: Name | None = Field(None, description="The truth of a new challenge.")
+    closes_at: Date | None = Field(None, description="When it is going to close, with a time zone.")
 
 
 class ChallengeSubmissionsQuery(Page):

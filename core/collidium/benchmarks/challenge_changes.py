@@ -11,6 +11,7 @@ from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
 
 from collidium import operations, records
+from collidium.benchmarks import accepting, challenges
 from collidium.benchmarks.challenges import (
     LONGEST_NAME,
     bump_revision,
@@ -110,14 +111,58 @@ async def publish(name: str, *, actor: str) -> None:
         await operations.record(actor, "publish_challenge", name, {}, "")
 
 
+async def preview_split(
+    platform: Platform,
+    name: str,
+    percent: int,
+    *,
+    task: str | None = None,
+    truth_version: str | None = None,
+    closes_at: datetime | None = None,
+    alone: bool,
+) -> records.SplitPreview:
+    """Which challenges a public part of the events of a challenge would close, and until when.
+
+    ``task`` and ``truth_version`` are those of a new challenge; ``closes_at`` is the date that it gets;
+    ``alone``: for an operator of this challenge alone. Raises NotFound for an unknown challenge without a
+    task, and Conflict for one without truth.
+    """
+    row = await challenges.find(name)
+    if row is None and task is None:
+        raise await challenges.unknown(name)
+    if row is None:
+        platform.tasks.find(task or "")
+        version: str | None = await _truth_of(task or "", truth_version)
+        row = Challenge(name=name, task=task, truth_version=version)
+    if row.truth_version is None:
+        raise Conflict(f"{name!r} has no truth: there is nothing to split")
+    others = await accepting.sharing(row.task, name, row.truth_version)
+    part = Part(whole(row.truth_version), "public", percent)
+    closed = await accepting.closed_by(row.task, name, part)
+    return records.SplitPreview(
+        challenge=name,
+        public_percent=percent,
+        closes=tuple(one.name for one in closed if not (alone and challenges.is_draft(one))),
+        until=closes_at or row.closes_at,
+        allowed=not (alone and others),
+    )
+
+
 @transactional
 async def edit(
-    platform: Platform, name: str, fields: Mapping[str, Any], *, actor: str, http_request_id: str
+    platform: Platform,
+    name: str,
+    fields: Mapping[str, Any],
+    *,
+    alone: bool = False,
+    actor: str,
+    http_request_id: str,
 ) -> records.Challenge:
     """Change the given fields of a challenge; raises NotFound, InvalidInput with all problems, and Conflict.
 
     Dates that have passed cannot be changed. The public part of the events can be set here before the first
-    submission, later by :func:`~collidium.benchmarks.submissions.rescoring.rescore`.
+    submission, later by :func:`~collidium.benchmarks.submissions.rescoring.rescore`. ``alone``: by an
+    operator of this challenge alone; raises Forbidden where that would close others.
     """
     row, values = await locked(name), dict(fields)
     refuse(_problems(row, values))
@@ -128,6 +173,8 @@ async def edit(
                 f"there are submissions to {name} already: "
                 f"`collidium challenge rescore {name} --public {percent}` scores them again"
             )
+        if alone:
+            await accepting.require_unshared(row)
         await count_part(row, percent)
     await _require_team_size(row, values.get("team_size"))
     _announce(row, values.pop("announcement", None))

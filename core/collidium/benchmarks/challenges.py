@@ -98,22 +98,14 @@ def state_of(row: Challenge, moment: datetime) -> State:
     return "closed"
 
 
-def why_closed(row: Challenge, moment: datetime) -> str | None:
-    """Why a challenge accepts no submissions at a moment; None if it does."""
+def dates_refusal(row: Challenge, moment: datetime) -> str | None:
+    """What the dates of a challenge say against a submission; None: nothing."""
     match state_of(row, moment):
         case "upcoming":
             return f"it opens on {row.opens_at:%Y-%m-%d at %H:%M} UTC"
         case "closed":
             return f"it closed on {row.closes_at:%Y-%m-%d at %H:%M} UTC"
     return None
-
-
-async def list_challenges(platform: Platform) -> list[records.Challenge]:
-    """All challenges that are listed and installed, the next to close first, those without a date last."""
-    rows = [row for row in await Challenge.filter(listed=True) if row.task in platform.tasks.things]
-    moment = now()
-    rows.sort(key=lambda row: (row.closes_at is None, row.closes_at or moment, row.name))
-    return [view(row, platform) for row in rows]
 
 
 def view(row: Challenge, platform: Platform, card: records.TaskCard | None = None) -> records.Challenge:
@@ -132,35 +124,6 @@ def view(row: Challenge, platform: Platform, card: records.TaskCard | None = Non
         announcements=tuple(Announcement(**one) for one in row.announcements),
         card=card,
     )
-
-
-async def revealed_by(row: Challenge, version: str) -> list[Challenge]:
-    """The other running challenges whose held-back events scores against ``version`` would reveal.
-
-    Of two public parts of a truth, the larger contains the smaller.
-    """
-    shown, public = Part.of(version), f"{whole(version)}-public"
-    others = Challenge.filter(task=row.task, ended_at__isnull=True, truth_version__startswith=public)
-    held = [(other, Part.of(other.truth_version)) for other in await others.exclude(name=row.name)]
-    return [
-        other
-        for other, part in held
-        if part is not None
-        and not (shown and shown.kind == "public" and shown.public_percent <= part.public_percent)
-    ]
-
-
-async def is_held_back(task: str, version: str) -> bool:
-    """Whether a running challenge holds back events of a truth."""
-    public = f"{whole(version)}-public"
-    return await Challenge.exists(task=task, ended_at__isnull=True, truth_version__startswith=public)
-
-
-async def require_concealed(row: Challenge, version: str) -> None:
-    """Raise Conflict if scores would reveal events that another challenge holds back."""
-    if others := await revealed_by(row, version):
-        other = next((other.name for other in others if not is_draft(other)), "another challenge")
-        raise Conflict(f"{row.name} accepts no submissions while {other} holds back events of the same truth")
 
 
 async def whole_truth(task: str, version: str) -> TruthVersion:

@@ -16,7 +16,7 @@ from msgspec import structs
 from tortoise.timezone import now
 
 from collidium import operations, records
-from collidium.benchmarks import challenges, notices, tasklist
+from collidium.benchmarks import accepting, challenges, notices, tasklist
 from collidium.benchmarks.models import Arrival, Challenge, Submission
 from collidium.benchmarks.submissions import evaluations, replay, reruns, rescoring, scorings
 from collidium.benchmarks.submissions.replay import Incomplete, Replay, Target
@@ -49,7 +49,7 @@ async def close(platform: Platform, name: str, *, actor: str, http_request_id: s
     row, moment = await challenges.locked(name), now()
     state = challenges.state_of(row, moment)
     if state == "upcoming":
-        raise Conflict(f"{name!r} cannot be closed: {challenges.why_closed(row, moment)}")
+        raise Conflict(f"{name!r} cannot be closed: {challenges.dates_refusal(row, moment)}")
     if state == "open":
         row.closes_at = moment
         await row.save(update_fields=["closes_at", "changed_at"])
@@ -77,7 +77,7 @@ async def _results_wait_for(platform: Platform, row: Challenge) -> list[Challeng
         return []
     return [
         other
-        for other in await challenges.revealed_by(row, str(part.final))
+        for other in await accepting.revealed_by(row, str(part.final))
         if await _is_awaited(other, platform)
         and not (row.closes_at and other.closes_at and now() < other.closes_at <= row.closes_at)
     ]

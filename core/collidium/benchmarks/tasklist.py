@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from decimal import Decimal
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 from tortoise.expressions import F
 from tortoise.timezone import now
 
 from collidium import records
-from collidium.benchmarks import challenges, truth_versions
+from collidium.benchmarks import accepting, challenges, truth_versions
+from collidium.benchmarks.accepting import Refusal
 from collidium.benchmarks.models import Challenge
 from collidium.benchmarks.rewards import floor_of, reward_of
 from collidium.benchmarks.truth_versions import shown_data
@@ -36,13 +37,14 @@ async def list_tasks(tasks: Provided[Task]) -> list[TaskStatus]:
     """Every task that is installed or listed, by name."""
     rows = {row.name: row for row in await Challenge.filter(name=F("task"))}
     names = sorted(set(tasks.things) | {row.name for row in rows.values() if row.listed})
-    return [_status(tasks, name, rows.get(name)) for name in names]
+    refusals = await accepting.refusals_of(tasks, [*rows.values()], now())
+    return [_status(tasks, name, rows.get(name), refusals.get(name)) for name in names]
 
 
 async def add_task(tasks: Provided[Task], name: str) -> TaskStatus:
     """List an installed task; raises NotFound with the installed ones."""
     tasks.find(name)
-    return _status(tasks, name, await _set_listed(name, True))
+    return await _status_of(tasks, name, await _set_listed(name, True))
 
 
 async def remove_task(tasks: Provided[Task], name: str) -> TaskStatus:
@@ -50,7 +52,7 @@ async def remove_task(tasks: Provided[Task], name: str) -> TaskStatus:
     row = await challenges.find(name)
     if row is None or not row.listed or row.task != name:
         raise NotFound(f"task {name!r} is not listed")
-    return _status(tasks, name, await _set_listed(name, False))
+    return await _status_of(tasks, name, await _set_listed(name, False))
 
 
 async def list_new_built_ins(tasks: Provided[Task]) -> None:
@@ -66,7 +68,7 @@ async def list_new_built_ins(tasks: Provided[Task]) -> None:
 async def status_of(tasks: Provided[Task], name: str) -> TaskStatus:
     """Return the status of the task of this name, or of a challenge's task; also of an unknown one."""
     row = await challenges.find(name)
-    return _status(tasks, row.task if row is not None else name, row)
+    return await _status_of(tasks, row.task if row is not None else name, row)
 
 
 async def unknown(name: str) -> NotFound:
@@ -85,25 +87,30 @@ async def _set_listed(name: str, listed: bool) -> Challenge:
     return row
 
 
-def _status(tasks: Provided[Task], name: str, row: Challenge | None) -> TaskStatus:
+async def _status_of(tasks: Provided[Task], name: str, row: Challenge | None) -> TaskStatus:
+    refusal = await accepting.refusal_of(tasks, row, now()) if row is not None else None
+    return _status(tasks, name, row, refusal)
+
+
+#: What operators do about a reason.
+_ADVICE: Final = {
+    "not listed": " (collidium task add {})",
+    "no truth": " (collidium truth import {} --from ...)",
+}
+
+
+def _status(tasks: Provided[Task], name: str, row: Challenge | None, refusal: Refusal | None) -> TaskStatus:
+    if row is None:
+        refusal = Refusal("not listed", "not listed")
+    reason = refusal.reason + _ADVICE.get(refusal.cause, "").format(name) if refusal else None
     task = tasks.things.get(name)
-    listed = row is not None and row.listed
     truth = row.truth_version if row is not None else None
     part = Part.of(truth)
-    reason = None
-    if not listed:
-        reason = f"not listed (collidium task add {name})"
-    elif task is None:
-        reason = "no installed plugin provides it"
-    elif truth is None:
-        reason = f"no truth yet (collidium truth import {name} --from ...)"
-    elif row is not None:
-        reason = challenges.why_closed(row, now())
     return TaskStatus(
         name=name,
         title=task.card.title if task else name,
         installed=task is not None,
-        listed=listed,
+        listed=row is not None and row.listed,
         distribution=tasks.distributions.get(name),
         scorer_version=task.version if task else None,
         truth_version=truth,
@@ -124,17 +131,27 @@ async def listed_card(platform: Platform, name: str) -> TaskCard:
     row = await challenges.find(name)
     if row is None or not row.listed or row.task not in platform.tasks.things:
         raise await unknown(name)
-    card = await card_of(platform, _status(platform.tasks, row.task, row))
+    card = await card_of(platform, await _status_of(platform.tasks, row.task, row))
     if row.rewarded:
         return card
     unpaid = tuple(structs.replace(metric, reward=Decimal(0)) for metric in card.metrics)
     return structs.replace(card, metrics=unpaid)
 
 
+async def list_challenges(platform: Platform) -> list[records.Challenge]:
+    """All challenges that are listed and installed, the next to close first, those without a date last."""
+    rows = [row for row in await Challenge.filter(listed=True) if row.task in platform.tasks.things]
+    moment = now()
+    rows.sort(key=lambda row: (row.closes_at is None, row.closes_at or moment, row.name))
+    refusals = await accepting.refusals_of(platform.tasks, rows, moment)
+    reasons = {name: refusal.reason for name, refusal in refusals.items()}
+    return [structs.replace(challenges.view(row, platform), reason=reasons.get(row.name)) for row in rows]
+
+
 async def challenge_with_card(platform: Platform, name: str) -> records.Challenge:
     """A challenge that is listed, with the card of its task; raises NotFound."""
-    row = await challenges.get(name)
-    return challenges.view(row, platform, await listed_card(platform, name))
+    row, card = await challenges.get(name), await listed_card(platform, name)
+    return structs.replace(challenges.view(row, platform, card), reason=card.reason)
 
 
 async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
@@ -142,7 +159,7 @@ async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
     task = platform.tasks.get(status.name)
     truth = await truth_versions.find(status.name, status.truth_version) if status.truth_version else None
     # Floors are of all events, including those that a challenge holds back.
-    held_back = truth is not None and await challenges.is_held_back(status.name, truth.version)
+    held_back = truth is not None and await accepting.is_held_back(status.name, truth.version)
     floors = None if held_back else truth.floors if truth else {}
     return TaskCard.of(
         task.card,
@@ -156,12 +173,21 @@ async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
         phase=status.phase,
         public_percent=status.public_percent,
         accepts_submissions=status.reason is None,
+        reason=_for_users(status),
         largest_file_bytes=truth_versions.largest_file(task, truth, platform.settings) if truth else None,
         largest_model_bytes=MAX_MODEL_BYTES if truth and truth.inputs else None,
         model_price=platform.settings.model_price,
         truth_notes=truth.notes if truth else {},
         **shown_data(truth.data if truth else {}, platform.settings),
     )
+
+
+def _for_users(status: TaskStatus) -> str | None:
+    """The reason without what only operators can do about it."""
+    reason = status.reason
+    for advice in _ADVICE.values():
+        reason = reason and reason.removesuffix(advice.format(status.name))
+    return reason
 
 
 def _column(column: Column) -> PredictionColumn:

@@ -113,10 +113,12 @@ async def _run(prepare: Prepare, size: str, dry_run: bool, report: Report) -> di
         async with Platform.open(settings) as platform:
             seeding = prepare(platform, local, report)
             problems = [problem async for problem in checks.problems_of(seeding, size)]
+            closing = [text async for text in checks.closing_texts(seeding)]
             if dry_run:
-                return _plan(seeding) | {"problems": problems}
+                plan = _plan(seeding)
+                return plan | {"notes": [*plan["notes"], *closing], "problems": problems}
             checks.raise_problems(problems)
-            for text in seeding.notes():
+            for text in (*seeding.notes(), *closing):
                 note(text)
             done = await seeding.run()
     return {

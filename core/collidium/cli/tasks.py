@@ -64,14 +64,11 @@ def tasks(name: str | None) -> None:
         if name is None:
             show_items(server.tasks().items, _COLUMNS)
         else:
-            show_value(server.task(name), partial(_print_task, name))
+            show_value(server.task(name), _print_task)
 
 
-def _print_task(name: str, card: TaskCard) -> None:
-    closed = f"not now (collidium challenge show {name})"
-    missing = "the server has no truth for it yet"
-    reason = None if card.accepts_submissions else closed if card.truth_version else missing
-    print_card(card, {"scorer": card.scorer_version, "truth": card.truth_version}, reason)
+def _print_task(card: TaskCard) -> None:
+    print_card(card, {"scorer": card.scorer_version, "truth": card.truth_version}, card.reason)
 
 
 def print_card(card: TaskCard, more: Mapping[str, object], reason: str | None) -> None:

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collidium.records import Quota, Rescoring
+    from collidium.records import Quota, Rescoring, SplitPreview
 
 #: Significant digits of a standard error, and of a number that has none.
 ERROR_DIGITS: Final = 2
@@ -61,6 +61,8 @@ def quota_text(quota: Quota) -> str:
         )
     if quota.state == "closed":
         return f"it closed on {_minute(quota.closes_at)}"
+    if quota.reason:
+        return f"it accepts no submissions: {quota.reason}"
     text = f"{quota.submissions_left} of {quota.submissions_per_day} submissions are left today"
     if quota.state == "practice":
         return f"{text}, for practice: it closed on {_minute(quota.closes_at)}"
@@ -81,6 +83,18 @@ def split_texts(found: Rescoring) -> list[str]:
             "those of the final part included."
         )
     return texts
+
+
+def closing_text(preview: SplitPreview) -> str:
+    """Describe which tasks and challenges a public part closes to submissions; empty if none."""
+    if not preview.closes:
+        return ""
+    until = f"closes on {_minute(preview.until)}" if preview.until else "is closed by command"
+    closed = ", ".join(preview.closes)
+    return (
+        f"With {preview.public_percent} per cent public, {closed} will accept no submissions until "
+        f"{preview.challenge} {until}: its scores would reveal the events that are held back."
+    )
 
 
 def _minute(moment: datetime | None) -> str:

@@ -34,6 +34,7 @@ from collidium.records.challenges import (
     Participation,
     Quota,
     RosterEntry,
+    SplitPreview,
     Team,
 )
 from collidium.records.evaluations import EvaluatedModel, Evaluation, ModelGraph, Reproduced, Reproduction
@@ -145,6 +146,7 @@ __all__ = [
     "RosterEntry",
     "SilentTask",
     "SimulationRequest",
+    "SplitPreview",
     "Submission",
     "TaskCard",
     "TaskData",

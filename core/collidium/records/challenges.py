@@ -68,12 +68,17 @@ class Challenge(Record, frozen=True):
     public_percent: PublicPercent = None
     rules: Annotated[str, Meta(description="Markdown.")] = ""
     announcements: tuple[Announcement, ...] = ()
+    reason: Annotated[
+        str | None, Meta(description="Why it accepts no submissions now; null: it does, or it was changed.")
+    ] = None
     card: Annotated[TaskCard | None, Meta(description="Card of its task; null in lists.")] = None
 
     @property
     def shown_state(self) -> str:
-        """The state to display: before it has truth, an open challenge accepts no submissions."""
-        return self.state if self.truth_version else "no truth yet"
+        """The state to display: an open challenge may accept no submissions."""
+        if not self.truth_version:
+            return "no truth yet"
+        return "paused" if self.reason and self.state in {"open", "practice"} else self.state
 
 
 class Team(Record, frozen=True):
@@ -139,6 +144,20 @@ class Quota(Record, frozen=True):
     state: State = "open"
     opens_at: Annotated[Time | None, Meta(description="null: open from the start.")] = None
     closes_at: Annotated[Time | None, Meta(description="null: until an organiser closes it.")] = None
+    reason: Annotated[str | None, Meta(description="Why none is accepted now; null: they are.")] = None
+
+
+class SplitPreview(Record, frozen=True):
+    """What a public part of a challenge's events would close: nothing that would reveal the other events."""
+
+    challenge: str
+    public_percent: int
+    closes: Annotated[
+        tuple[str, ...],
+        Meta(description="Tasks and challenges on the same truth that would accept no submissions."),
+    ]
+    until: Annotated[Time | None, Meta(description="When the challenge closes; null: by command.")] = None
+    allowed: Annotated[bool, Meta(description="Whether the operator may split it.")] = True
 
 
 class RosterEntry(Record, frozen=True):

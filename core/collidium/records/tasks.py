@@ -89,6 +89,7 @@ class TaskCard(Record, frozen=True):
     primary_metric: str
     scorer_version: str
     accepts_submissions: bool
+    reason: Annotated[str | None, Meta(description="Why it accepts no submissions; null: it does.")] = None
     truth_version: str | None = None
     phase: Phase = None
     public_percent: PublicPercent = None

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from collidium import accounts, simulations
-from collidium.benchmarks import challenge_changes, challenges, tasklist
+from collidium.benchmarks import accepting, challenge_changes, challenges, tasklist
+from collidium.client.quantities import closing_text
 from collidium.contracts.task import Task
 from collidium.datasets import layout
 from collidium.datasets.access import catalogue
@@ -23,6 +24,8 @@ from collidium.hub.sources import HubDataset, locate
 from collidium.order import Order
 from collidium.pipelines.choice import BUILT_IN, NONE, choose
 from collidium.plugins import DISTRIBUTION
+from collidium.records import SplitPreview
+from collidium.scoring.truth.versions import Part, whole
 from collidium.seeding import access
 from collidium.seeding.access import ACCOUNT
 from collidium.seeding.plan import ChallengeEvents, Source
@@ -184,6 +187,24 @@ async def draft_problems(seeding: Seeding, draft: Draft) -> AsyncIterator[str]:
     if row is None:
         for field, problem in challenge_changes.problems_of_new(draft.name, draft.fields):
             yield f"{field}: {problem}"
+
+
+async def closing_texts(seeding: Seeding) -> AsyncIterator[str]:
+    """Yield what the public part closes: challenges that were created of the same events of a dataset."""
+    draft = seeding.draft
+    if draft is None or (percent := draft.events.public_percent) is None or not draft.events.dataset:
+        return
+    for name, begun in seeding.state.challenges.items():
+        row, events = await challenges.find(name), ChallengeEvents(**begun)
+        is_same = replace(events, public_percent=percent) == draft.events
+        if name == draft.name or not is_same or row is None or row.truth_version is None:
+            continue
+        part = Part(whole(row.truth_version), "public", percent)
+        closed = [one.name for one in await accepting.closed_by(events.task, draft.name, part)]
+        if closed:
+            until = draft.fields.get("closes_at")
+            yield closing_text(SplitPreview(draft.name, percent, tuple(closed), until))
+        return
 
 
 async def is_prepared(seeding: Seeding, draft: Draft) -> bool:

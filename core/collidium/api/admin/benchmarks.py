@@ -12,7 +12,7 @@ from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.evaluations import listed as listed_evaluations
 from collidium.api.idempotency import idempotent
-from collidium.api.operator_schemas import ChallengeSubmissionsQuery, SubmissionsQuery
+from collidium.api.operator_schemas import ChallengeSubmissionsQuery, SplitQuery, SubmissionsQuery
 from collidium.api.schemas import (
     AllEvaluationsQuery,
     ChallengeBody,
@@ -39,6 +39,7 @@ from collidium.records import (
     Ranking,
     Rescoring,
     RosterEntry,
+    SplitPreview,
     Submission,
     TaskStatus,
     Team,
@@ -94,7 +95,29 @@ async def edit(challenge: str, data: ChallengeBody) -> Response:
     fields = data.model_dump(exclude_unset=True)
     if "rewarded" in fields:
         require(Scope.BENCHMARKS)
-    return answer(await challenge_changes.edit(platform(), challenge, fields, **audit_fields()))
+    alone = not is_allowed(Scope.BENCHMARKS)
+    return answer(await challenge_changes.edit(platform(), challenge, fields, alone=alone, **audit_fields()))
+
+
+@blueprint.get("/challenges/<challenge>/split")
+@operation_id("preview_split")
+@validate_querystring(SplitQuery)
+@document_response(SplitPreview)
+async def preview_split(challenge: str, query_args: SplitQuery) -> Response:
+    """Preview of a public part: the tasks and challenges that it closes to submissions, and until when.
+
+    Of a challenge, or of a new one of `task`.
+    """
+    preview = await challenge_changes.preview_split(
+        platform(),
+        challenge,
+        query_args.public_percent,
+        task=query_args.task,
+        truth_version=query_args.truth_version,
+        closes_at=query_args.closes_at,
+        alone=not is_allowed(Scope.BENCHMARKS),
+    )
+    return answer(preview)
 
 
 @blueprint.patch("/challenges/<challenge>/announcements")

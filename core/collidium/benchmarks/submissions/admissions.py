@@ -18,12 +18,11 @@ from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, records
-from collidium.benchmarks import challenges, tasklist, truth_versions
+from collidium.benchmarks import accepting, challenges, tasklist, truth_versions
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Member, Submission, Team, TeamMember
 from collidium.benchmarks.rewards import midnight_before
 from collidium.benchmarks.submissions.evaluations import UNCOUNTED
 from collidium.errors import Conflict, Forbidden, TooManyRequests, Unavailable
-from collidium.scoring.truth.versions import Part
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
@@ -202,24 +201,17 @@ async def _admission(
 ) -> Admission:
     """``organisations``: None for an account that was admitted before."""
     early = early and (not row.listed or challenges.state_of(row, now()) == "upcoming")
-    if not (row.listed or early):
+    refused = await accepting.refusal_of(platform.tasks, row, began_at, early=early)
+    if refused is not None and refused.cause == "not listed":
         raise await tasklist.unknown(row.name)
-    task, version = platform.tasks.things.get(row.task), row.truth_version
+    task, version = platform.tasks.things.get(row.task), accepting.scored_version(row, began_at)
     if task is None or version is None:
-        reason = "no installed plugin provides it" if task is None else await _without_truth(row)
+        reason = refused.reason if task is None and refused else await _without_truth(row)
         raise Unavailable(f"{row.name} accepts no submissions now: {reason}", retry_after=3600)
     practice = challenges.state_of(row, began_at) == "practice"
-    if practice and (part := Part.of(version)):
-        version = str(replace(part, kind="public"))
-    refusal = None
-    try:
-        if not early and (closed := challenges.why_closed(row, began_at)):
-            raise Conflict(f"{row.name} accepts no submissions: {closed}")
-        await challenges.require_concealed(row, version)
-        if organisations is not None:
-            await require_admitted(row, account, organisations)
-    except Conflict as error:
-        refusal = error
+    refusal = Conflict(f"{row.name} accepts no submissions: {refused.reason}") if refused else None
+    if refusal is None and organisations is not None:
+        await require_admitted(row, account, organisations)
     truth = await truth_versions.find(row.task, version)
     largest_file = truth_versions.largest_file(task, truth, platform.settings)
     team = await team_of(account.id, row.name)
@@ -259,7 +251,8 @@ async def quota(platform: Platform, account: AccountView, name: str) -> records.
     if not challenge.listed:
         raise await challenges.unknown(name)
     participant = participant_of(account, await team_of(account.id, name))
-    left = await left_today(challenge, [participant], platform.settings, moment)
+    refusal = await accepting.refusal_of(platform.tasks, challenge, moment)
+    left = await left_today(challenge, [participant], platform, moment)
     return records.Quota(
         submissions_per_day=_per_day(challenge, platform.settings),
         submissions_left=left[participant],
@@ -267,17 +260,18 @@ async def quota(platform: Platform, account: AccountView, name: str) -> records.
         state=challenges.state_of(challenge, moment),
         opens_at=challenge.opens_at,
         closes_at=challenge.closes_at,
+        reason=refusal.reason if refusal else None,
     )
 
 
 async def left_today(
-    challenge: Challenge, participants: Collection[str], settings: Settings, now: datetime
+    challenge: Challenge, participants: Collection[str], platform: Platform, now: datetime
 ) -> dict[str, int]:
     """How many submissions each participant has left of the UTC day; 0 where none is taken now."""
-    if challenge.truth_version is None or challenges.why_closed(challenge, now):
+    if await accepting.refusal_of(platform.tasks, challenge, now):
         return dict.fromkeys(participants, 0)
     kept = await _kept_today(challenge, participants, now)
-    per_day = _per_day(challenge, settings)
+    per_day = _per_day(challenge, platform.settings)
     return {participant: max(per_day - kept[participant], 0) for participant in participants}
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tortoise.timezone import now
 
 from collidium import accounts, operations, records
-from collidium.benchmarks import challenges, truth_versions
+from collidium.benchmarks import accepting, challenges, truth_versions
 from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission, TruthVersion
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import evaluations, model_runners, reading, replay, scorings, submitting
@@ -142,7 +142,7 @@ async def _keep_once(
     target = Target(challenge.name, task, run.truth_version)
     await scorings.keep(submission.id, task.card, target.versions, scores, scored_at=now())
     if not run.public and run.truth_version == challenge.truth_version and target.needs_scores(submission):
-        await challenges.require_concealed(challenge, run.truth_version)
+        await accepting.require_concealed(challenge, run.truth_version)
         submission.represents, submission.model = False, dict(model)
         scorer_version, truth_version = target.versions
         scoring = await Scoring.get(
@@ -203,7 +203,7 @@ async def refresh(
     if whole(challenge.truth_version) == version:
         raise Conflict(f"{name} already counts the events of {version[:64]!r}")
     part = Part.of(challenge.truth_version)
-    await challenges.require_concealed(
+    await accepting.require_concealed(
         challenge, version if part is None else str(Part(version, part.kind, part.public_percent))
     )
     rows = await Submission.filter(challenge=name, standing="ranked")

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tortoise.timezone import now
 
 from collidium import records
-from collidium.benchmarks import challenges
+from collidium.benchmarks import accepting, challenges
 from collidium.benchmarks.models import Rescoring, Submission
 from collidium.benchmarks.submissions import replay, reruns, scorings
 from collidium.benchmarks.submissions.evaluations import LeaseLost
@@ -76,11 +76,11 @@ async def rescore(
     """Score all submissions to a challenge again and return the changes, which are only made with ``apply``.
 
     ``percent``: make this part of the events public, and hold back the rest until the challenge closes.
-    ``pays``: whether new bests are paid. ``applied`` is called with the changes in the transaction that makes
-    them.
+    ``pays``: whether new bests are paid, and a split may close other challenges: the operator has the scope
+    for all challenges. ``applied`` is called with the changes in the transaction that makes them.
 
-    Raises NotFound, Conflict for a challenge without truth or one that cannot be split, and ScoringFailed if
-    the scorer fails.
+    Raises NotFound, Conflict for a challenge without truth or one that cannot be split, Forbidden for a split
+    that the operator may not make, and ScoringFailed if the scorer fails.
     """
     row = await challenges.get(name)
     task = platform.tasks.find(row.task)
@@ -108,7 +108,10 @@ async def rescore(
 @transactional
 async def _apply(plan: Replay, percent: int | None, applied: Applied | None, *, apply: bool) -> Review:
     if percent is not None:
-        await challenges.count_part(await challenges.locked(plan.target.challenge), percent)
+        row = await challenges.locked(plan.target.challenge)
+        if apply and not plan.pays:
+            await accepting.require_unshared(row)
+        await challenges.count_part(row, percent)
     review = await replay.run(plan, apply=True)
     if not apply:
         raise Preview(replace(review, applied=False))
@@ -177,12 +180,15 @@ async def order(
 ) -> records.Rescoring:
     """Order :func:`rescore` in the background.
 
-    Raises NotFound, and Conflict if there is no truth, it cannot be split, or the last order has not ended.
+    Raises NotFound, Conflict if there is no truth, it cannot be split, or the last order has not ended, and
+    Forbidden for a split that the operator may not make.
     """
     row = await challenges.locked(name)
     platform.tasks.find(row.task)
     if percent is not None:
         await challenges.public_part(row, percent)
+        if apply and not pays:
+            await accepting.require_unshared(row)
     elif row.truth_version is None:
         raise Conflict(f"{name!r} has no truth: there is nothing to score against")
     last = await Rescoring.get_or_none(challenge=name)

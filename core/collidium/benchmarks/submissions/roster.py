@@ -56,7 +56,7 @@ async def roster(
     participants = [
         f"team:{row['team_id']}" if row["team_id"] else f"account:{row['account_id']}" for row in rows
     ]
-    left = await admissions.left_today(challenge, participants, platform.settings, now())
+    left = await admissions.left_today(challenge, participants, platform, now())
     return [
         records.RosterEntry(
             hub_username=row["hub_username"],

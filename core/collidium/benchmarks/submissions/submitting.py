@@ -18,7 +18,7 @@ from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, outbox, records
-from collidium.benchmarks import challenges
+from collidium.benchmarks import accepting, challenges
 from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import evaluations, scorings
@@ -215,7 +215,7 @@ async def _keep_once(
     admission = replace(admission, team=team)
     if first := await _same_file(submission, admission):
         return await _again(first, submission, admission)
-    await challenges.require_concealed(challenge, submission.truth_version)
+    await accepting.require_concealed(challenge, submission.truth_version)
     submission.participant, submission.team = admission.participant, team.name if team else None
     submission.submitted_at = now()
     await require_submission_left(admission, settings, submission.submitted_at)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from collidium.cli.options import EXISTING_FILE, ConvertedType, complete_tasks
-from collidium.cli.output import json_wanted, print_text, show_record
+from collidium.cli.options import EXISTING_FILE, ConvertedType, ask, complete_tasks
+from collidium.cli.output import json_wanted, note, print_text, show_record
 from collidium.cli.tasks import data_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from collidium.client import Challenge, Page
+    from collidium.client import Challenge, Client, Page
 
 
 def _parse_date(text: str) -> datetime | None:
@@ -112,6 +112,17 @@ def given_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
+def announce_split(server: Client, name: str, percent: int | None, *, yes: bool, **new: Any) -> None:
+    """Say which tasks and challenges a public part closes, and ask on a terminal; raises click.Abort."""
+    from collidium.client.quantities import closing_text
+
+    if percent is None:
+        return
+    if text := closing_text(server.admin_preview_split(name, percent, **new)):
+        note(text)
+        ask("Close them to submissions?", yes=yes)
+
+
 def show_challenge(found: Challenge) -> None:
     """Print a challenge, with its data, announcements and rules."""
     part = f"{found.public_percent}% public, {found.phase} part counts" if found.phase else "all count"
@@ -127,6 +138,7 @@ def show_challenge(found: Challenge) -> None:
         "events": part,
         "submissions a day": found.submissions_per_day,
         "final submissions": found.final_submissions,
+        **({"accepts submissions": f"no: {found.reason}"} if found.reason else {}),
         "practice after closing": found.practice,
         "new bests earn credits": found.rewarded,
         "who may submit": ", ".join(

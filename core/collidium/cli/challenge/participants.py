@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.challenge.options import all_pages, name_argument, preview_option, uses_options
+from collidium.cli.challenge.options import (
+    all_pages,
+    announce_split,
+    name_argument,
+    preview_option,
+    uses_options,
+)
 from collidium.cli.context import client
-from collidium.cli.options import EXISTING_FILE, json_option, key_option, limit_option
+from collidium.cli.options import EXISTING_FILE, json_option, key_option, limit_option, yes_option
 from collidium.cli.output import (
     ColumnSpec,
     cell,
@@ -145,9 +151,12 @@ def reinstate(name: str, submission_id: str, preview: bool, idempotency_key: str
 )
 @click.option("--apply/--preview", "apply", help="Apply the new scores; default: show what would change.")
 @click.option("--watch", is_flag=True, help="Wait for the last rescoring and show it; start none.")
+@yes_option
 @key_option
 @json_option
-def rescore(name: str, percent: int | None, apply: bool, watch: bool, idempotency_key: str | None) -> None:
+def rescore(
+    name: str, percent: int | None, apply: bool, watch: bool, yes: bool, idempotency_key: str | None
+) -> None:
     """Score all submissions to NAME again, with the server's scorer and truth; needs ADMIN_TOKEN.
 
     The server continues in the background if this command is interrupted. With --public, the other events
@@ -163,6 +172,7 @@ def rescore(name: str, percent: int | None, apply: bool, watch: bool, idempotenc
 
     with client() as server, progress_bar("Scoring (submissions)") as progress:
         if not watch:
+            announce_split(server, name, percent, yes=yes or not apply)
             server.admin_rescore(name, public_percent=percent, apply=apply, idempotency_key=idempotency_key)
 
         def show(seen: Rescoring) -> None:

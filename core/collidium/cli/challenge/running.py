@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from collidium.cli.challenge.options import (
+    announce_split,
     closes_option,
     fields_options,
     given_fields,
@@ -15,7 +16,7 @@ from collidium.cli.challenge.options import (
     show_challenge,
 )
 from collidium.cli.context import client
-from collidium.cli.options import complete_tasks, json_option, key_option
+from collidium.cli.options import complete_tasks, json_option, key_option, yes_option
 from collidium.cli.output import note, show_value
 
 #: Number of an announcement, 1 for the latest.
@@ -33,19 +34,27 @@ if TYPE_CHECKING:
     "--truth", "truth_version", help="Version of `truth list`; default: that of the task's own challenge."
 )
 @fields_options
+@yes_option
 @key_option
 @json_option
-def new(name: str, task: str, truth_version: str | None, idempotency_key: str | None, **fields: Any) -> None:
-    """Create challenge NAME, words of a-z and 0-9 joined by hyphens; needs ADMIN_TOKEN.
+def new(
+    name: str, task: str, truth_version: str | None, yes: bool, idempotency_key: str | None, **fields: Any
+) -> None:
+    """Create challenge NAME, two words or more of a-z and 0-9 joined by hyphens; needs ADMIN_TOKEN.
+
+    With --public, challenges on the same truth accept no submissions until NAME closes; it says first which.
 
     \b
     collidium challenge new jets-2027 --task jets
     collidium challenge new jets-2027 --task jets --title "Jets for beginners" --public 30 \\
         --opens 2027-06-01T08:00+02:00 --closes 2027-06-30T12:00+02:00 --rules rules.md
     """
+    given = given_fields(fields)
     with client() as server:
+        about = {"task": task, "truth_version": truth_version, "closes_at": given.get("closes_at")}
+        announce_split(server, name, given.get("public_percent"), yes=yes, **about)
         challenge = server.admin_new_challenge(
-            name, task, truth_version=truth_version, idempotency_key=idempotency_key, **given_fields(fields)
+            name, task, truth_version=truth_version, idempotency_key=idempotency_key, **given
         )
     show_challenge(challenge)
 
@@ -137,6 +146,7 @@ def create(
     metavar="TRUTH",
     help="Score against this imported truth from now on, and run the submitted models on its events.",
 )
+@yes_option
 @key_option
 @json_option
 def edit(
@@ -144,6 +154,7 @@ def edit(
     correct: tuple[int, str] | None,
     withdraw: int | None,
     refresh_hidden: str | None,
+    yes: bool,
     idempotency_key: str | None,
     **fields: Any,
 ) -> None:
@@ -162,6 +173,8 @@ def edit(
         if refresh_hidden is not None:
             edited = server.admin_refresh_hidden(name, refresh_hidden, idempotency_key=idempotency_key)
         elif correct is None and withdraw is None:
+            percent, closes_at = given.get("public_percent"), given.get("closes_at")
+            announce_split(server, name, percent, yes=yes, closes_at=closes_at)
             edited = server.admin_edit_challenge(name, idempotency_key=idempotency_key, **given)
         else:
             number, text = correct or (withdraw or 0, None)

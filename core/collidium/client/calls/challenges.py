@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 
 from collidium.client.calls.call import Call, Credential, endpoint, idempotency_header, not_none, segment
 from collidium.client.responses import listed, single
-from collidium.records import Challenge, Page, RosterEntry
+from collidium.records import Challenge, Page, RosterEntry, SplitPreview
 
 
 class ChallengeFields(TypedDict, total=False):
@@ -141,6 +141,48 @@ class ChallengeCalls:
         where, headers = f"/admin/challenges/{segment(name)}", idempotency_header(idempotency_key)
         json = _in_json(fields)
         return Call("PATCH", where, single(Challenge), Credential.ADMIN, json=json, headers=headers)
+
+    @endpoint
+    def admin_preview_split(
+        self,
+        name: str,
+        public_percent: int,
+        *,
+        task: str | None = None,
+        truth_version: str | None = None,
+        closes_at: datetime | None = None,
+    ) -> Call[SplitPreview]:
+        """Preview which tasks and challenges a public part closes to submissions, and until when.
+
+        Parameters
+        ----------
+        name : str
+            A challenge, or the name of a new one.
+        public_percent : int
+            Percentage of the events that would count, from 1 to 99.
+        task, truth_version : str, optional
+            Those of a new challenge.
+        closes_at : datetime, optional
+            When it is going to close; by default its date.
+
+        Returns
+        -------
+        SplitPreview
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge and no task is given.
+        Conflict
+            If it has no truth.
+        """
+        query = {
+            "public_percent": str(public_percent),
+            **not_none(task=task, truth_version=truth_version),
+            **({"closes_at": closes_at.isoformat()} if closes_at else {}),
+        }
+        where = f"/admin/challenges/{segment(name)}/split"
+        return Call("GET", where, single(SplitPreview), Credential.ADMIN, query=query)
 
     @endpoint
     def admin_refresh_hidden(

@@ -15,7 +15,7 @@ from quart import Response, request
 from collidium.accounts import recognise
 from collidium.api import browsers
 from collidium.api.context import platform
-from collidium.benchmarks import challenges
+from collidium.benchmarks import tasklist
 from collidium_plugins.local_hub import accounts, roster
 from collidium_plugins.local_hub.accounts import SCOPES, Account
 from collidium_plugins.local_hub.failures import HubError
@@ -140,7 +140,7 @@ async def use_link() -> Response:
     if earlier := browsers.read_cookie(settings, browsers.SESSION):
         await sessions.end(earlier)
     session = await sessions.begin(account.name, for_pages, ACCESS_SECONDS, scopes)
-    listed = await challenges.list_challenges(platform())
+    listed = await tasklist.list_challenges(platform())
     current = [each for each in listed if each.state == "open" and each.name != each.task]
     response = await page("joined.html", account=account, token=token, challenges=current)
     browsers.set_cookie(settings, response, browsers.SESSION, session.key, sessions.seconds_left(session))

@@ -16,7 +16,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 from textual.worker import Worker
 
-from collidium.client.quantities import split_texts
+from collidium.client.quantities import closing_text, split_texts
 from collidium.errors import CollidiumError, NotFound
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.challenge.columns import score
@@ -319,8 +319,17 @@ async def _follow(screen: ConsoleScreen[Any], name: str) -> None:
         message = f"Done: {scores}{counted(len(found.changes), 'ranks')} changed"
         screen.notify(message, title=title, timeout=10)
         screen.refresh_now()
-    elif await screen.confirm(Question(title, consequence(found), "Apply")):
+    elif await screen.confirm(Question(title, await _closing(screen, found) + consequence(found), "Apply")):
         await _order(screen, name, found.public_percent, apply=True)
+
+
+async def _closing(screen: ConsoleScreen[Any], found: Rescoring) -> str:
+    """Describe which other challenges a split closes; empty if none."""
+    if (percent := found.public_percent) is None:
+        return ""
+    preview = await screen.perform(lambda client, _: client.admin_preview_split(found.challenge, percent))
+    text = closing_text(preview) if preview is not None else ""
+    return f"{text}\n" if text else ""
 
 
 def consequence(found: Rescoring) -> str:

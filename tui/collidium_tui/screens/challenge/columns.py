@@ -82,7 +82,7 @@ def about(card: TaskCard) -> list[str]:
     """Return what currently counts, for the line above the lists."""
     phase = {"public": f"public phase: {card.public_percent}% of the events count", "final": "final phase"}
     return [
-        "accepts submissions" if card.accepts_submissions else "accepts NO submissions",
+        "accepts submissions" if card.accepts_submissions else f"accepts NO submissions: {card.reason}",
         *([phase.get(card.phase, card.phase)] if card.phase else []),
         f"scorer {card.scorer_version}",
         f"truth {card.truth_version or 'none'}",
