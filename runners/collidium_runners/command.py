@@ -5,7 +5,6 @@ Commands write their progress to ``COLLIDIUM_PROGRESS_FILE``, which is untrusted
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
@@ -18,6 +17,7 @@ import msgspec
 
 from collidium.contracts.runner import Job, JobProgress, RunnerRefused
 from collidium.errors import ConfigurationError
+from collidium.files import untrusted
 from collidium.runtime.logs import single_line
 
 #: The placeholders of commands.
@@ -141,14 +141,9 @@ def parse_progress(text: str | bytes) -> JobProgress | None:
 def read_progress(file: Path) -> JobProgress | None:
     """Return the progress in a file; None also for anything else that a job may put there, such as a pipe."""
     try:
-        with open(file, "rb", opener=_open_no_link) as opened:
-            return parse_progress(opened.read(_LONGEST) or "")
+        return parse_progress(untrusted.read(file, _LONGEST))
     except OSError:
         return None
-
-
-def _open_no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def job_progress(parts: Iterable[JobProgress | None], of: int) -> JobProgress | None:

@@ -10,15 +10,14 @@ from __future__ import annotations
 import errno
 import os
 import re
-import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
+from collidium.files import untrusted
 from collidium.files.durable import bytes_taken, is_sparse, sha256_of
 
 #: Maximum number of files of a part.
@@ -129,6 +128,8 @@ def has_tables(source: Path, part: int) -> bool:
         return any(name.endswith(".parquet") for name in _files(source, part))
     except (FileNotFoundError, NotADirectoryError):
         return False
+    except RunnerRefused:  # too many names: collecting them shows it
+        return True
 
 
 def _tables(listing: Collection[str]) -> dict[str, list[str]]:
@@ -149,12 +150,9 @@ def _shard_name(table: str, number: int, count: int) -> str:
 
 def _listing(source: Path, part: int) -> list[str] | None:
     try:
-        names = list(islice(_files(source, part), MAX_FILES + 1))
+        return list(_files(source, part))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    if len(names) > MAX_FILES:
-        raise RunnerRefused(f"part {part} wrote more than {MAX_FILES} files")
-    return names
 
 
 def _manifest(source: Path, part: int, listing: Collection[str]) -> dict[str, str]:
@@ -165,9 +163,11 @@ def _manifest(source: Path, part: int, listing: Collection[str]) -> dict[str, st
 
 
 def _files(source: Path, part: int) -> Iterator[str]:
-    """Yield the names of the regular files of a part."""
+    """Yield the names of the regular files of a part. Raises RunnerRefused for too many names of any kind."""
     with _opened(source, part) as folder, os.scandir(folder) as entries:
-        for entry in entries:
+        for number, entry in enumerate(entries):
+            if number == MAX_FILES:
+                raise RunnerRefused(f"part {part} wrote more than {MAX_FILES} files")
             if entry.is_file(follow_symlinks=False):
                 yield entry.name
 
@@ -218,12 +218,13 @@ def _place(folder: int, name: str, target: Path, left: int) -> int:
 @contextmanager
 def _regular(folder: int, name: str) -> Iterator[BinaryIO]:
     """Open a regular file of a part, which may have been replaced since it was listed."""
-    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or is_sparse(found):
-            raise RunnerRefused(f"the output file {name} is sparse or not a regular file")
-        yield file
+    try:
+        with untrusted.opened(name, folder) as file:
+            if is_sparse(os.fstat(file.fileno())):
+                raise RunnerRefused(f"the output file {name} is sparse")
+            yield file
+    except untrusted.NotRegular:
+        raise RunnerRefused(f"the output file {name} is not a regular file") from None
 
 
 def _copy(file: BinaryIO, copy: BinaryIO, left: int) -> int:

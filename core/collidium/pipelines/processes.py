@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from collidium.contracts.pipeline import SEED, Stage
+from collidium.files import untrusted
 from collidium.pipelines import launcher
 from collidium.pipelines.production import CannotSimulate
 from collidium.runtime.containers import Engine, EngineRefused, EngineUnavailable, bind, confined
@@ -120,9 +121,7 @@ def run(
 def tail(file: Path, lines: int) -> list[str]:
     """Return the last lines of a log, without empty ones."""
     try:
-        with file.open("rb") as log:
-            log.seek(max(log.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
-            written = log.read().decode(errors="replace")
+        written = untrusted.tail(file, _TAIL_BYTES).decode(errors="replace")
     except OSError:
         return []
     return [line.rstrip() for line in written.splitlines() if line.strip()][-lines:]

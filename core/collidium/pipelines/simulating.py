@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from collidium.datasets.cards import DatasetFile
+from collidium.files import untrusted
 from collidium.files.durable import is_full
 from collidium.order import Order
 from collidium.pipelines import processes
@@ -200,7 +201,7 @@ def fetch(choice: Choice, work: Work, note: Note, deadline: float | None) -> Non
         work.logs.mkdir(exist_ok=True)
         path = work.logs / "image.log"
         try:
-            with path.open("wb", buffering=0) as file:
+            with untrusted.new(path) as file:
                 code = processes.run(
                     words,
                     processes.Log(file, lambda line: False),

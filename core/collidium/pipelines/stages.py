@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from collidium.contracts.pipeline import SEED, Stage
+from collidium.files import untrusted
 from collidium.files.durable import is_full
 from collidium.order import Order
 from collidium.pipelines import processes
@@ -68,7 +69,7 @@ class Stages:
         self.work.prepare(stage)
         watch = _Watch(stage, number, self._count, self._expected(stage), self.report)
         try:
-            with self.work.log(stage).open("wb", buffering=0) as file:
+            with untrusted.new(self.work.log(stage)) as file:
                 code = self._start(stage, processes.Log(file, watch.listen), watch.tick)
             if code:
                 raise self._failed(stage, number, f"failed: exit code {code}")

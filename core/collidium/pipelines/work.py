@@ -20,6 +20,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,12 +30,16 @@ from collidium.datasets import cards
 from collidium.datasets.cards import CARD, DatasetFile
 from collidium.datasets.output import check_output
 from collidium.errors import UnusableDataset
-from collidium.files import durable
+from collidium.files import durable, untrusted
 from collidium.files.held import locked
 from collidium.order import Order
 from collidium.pipelines.production import CannotSimulate, Production
 
 HIDDEN: Final = ".collidium"
+#: Maximum number of files that a stage may leave.
+MAX_NAMES: Final = 100_000
+#: Maximum size of a record, which lists the output of a stage.
+_LONGEST: Final = 64 * 1024**2
 _DATA: Final = "data"
 #: Fields that records of earlier releases may lack.
 _DEFAULTS: Final = {field.name: field.default for field in fields(Order) if field.default is not MISSING}
@@ -162,9 +167,15 @@ class Work:
 
 
 def _files(root: Path, paths: Sequence[str]) -> Iterator[Path]:
-    """Yield the files at or below paths, without links, which may lead out of the directory."""
+    """Yield the files at or below paths, without links, which may lead out of the directory.
+
+    Raises CannotSimulate for a folder with more than :data:`MAX_NAMES` names in it and below.
+    """
     for start in (root / path for path in paths):
-        for path in sorted(start.rglob("*")) if start.is_dir() else [start]:
+        below = list(islice(start.rglob("*"), MAX_NAMES + 1)) if start.is_dir() else [start]
+        if len(below) > MAX_NAMES:
+            raise CannotSimulate(f"{start} has more than {MAX_NAMES:,} files: no stage may leave so many")
+        for path in sorted(below):
             if path.is_file() and not path.is_symlink():
                 yield path
 
@@ -184,8 +195,8 @@ def _remove(path: Path) -> None:
 def _read(path: Path) -> dict[str, Any] | None:
     """Read a record; return None if it is missing or invalid."""
     try:
-        value = json.loads(path.read_text("utf-8"))
-    except (FileNotFoundError, ValueError, RecursionError):
+        value = json.loads(untrusted.read(path, _LONGEST).decode())
+    except (FileNotFoundError, untrusted.NotRegular, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
@@ -204,7 +215,8 @@ def place(production: Production, work: Work) -> list[DatasetFile]:
     Raises CannotSimulate if a table does not have exactly the ordered events. Blocks.
     """
     tables = work.place / TABLES
-    found = [path for path in sorted(tables.iterdir()) if path.suffix == ".parquet"]
+    left = _files(work.place, [TABLES])
+    found = [path for path in left if path.parent == tables and path.suffix == ".parquet"]
     try:
         if not found:
             raise UnusableDataset(f"the last stage left no tables in {TABLES}/")

@@ -149,6 +149,8 @@ def _reason(tasks: Collection[TaskStatus], parts: int) -> str | None:
     return None
 
 
+#: More than any exit code or time in seconds.
+_TOO_MUCH: Final = 1e12
 #: Exit code of a shell that SIGTERM ended.
 _TERMINATED = 143
 
@@ -166,9 +168,13 @@ class TaskRecord:
         """Parse a record; return None for invalid input, such as an incomplete file."""
         try:
             data = json.loads(text)
-            return cls(int(data["exit_code"]), float(data["began"]), float(data["ended"]))
-        except (ValueError, TypeError, KeyError, OverflowError):
+            numbers = [float(data[name]) for name in ("exit_code", "began", "ended")]
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             return None
+        if not all(abs(number) < _TOO_MUCH for number in numbers):  # also infinity and NaN
+            return None
+        code, began, ended = numbers
+        return cls(int(code), began, ended)
 
     def status(self, index: int, parts_per_node: int = 1, *, cancelled: bool = False) -> TaskStatus:
         """Return the status of the task; the time of a shared node is divided by the parts on it.

@@ -21,7 +21,7 @@ from typing import IO, Final, TypeVar
 
 import msgspec
 
-from collidium.files import durable
+from collidium.files import durable, untrusted
 from collidium_runners.local.processes import Process
 
 logger = logging.getLogger(__name__)
@@ -57,6 +57,8 @@ class Ended:
     at: float
 
 
+#: Maximum size of a record: a command and its environment.
+_LONGEST: Final = 1024**2
 _FILES: Final = {JobSpecification: "job.json", Started: "started.json", Ended: "ended.json"}
 
 
@@ -89,10 +91,10 @@ class Record:
         """Return a record; None if it is missing, or damaged, which must not affect other jobs."""
         file = self.folder / _FILES[kind]
         try:
-            return msgspec.json.decode(file.read_bytes(), type=kind)
+            return msgspec.json.decode(untrusted.read(file, _LONGEST), type=kind)
         except FileNotFoundError:
             return None
-        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        except (untrusted.NotRegular, msgspec.MsgspecError, ValueError, RecursionError) as error:
             logger.error("%s is invalid: %r", file, error)
             return None
 
@@ -146,8 +148,6 @@ def _files(folder: Path) -> tuple[Path, Path]:
 
 def _end(file: Path) -> bytes:
     try:
-        with file.open("rb") as log:
-            log.seek(max(log.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
-            return log.read()
-    except FileNotFoundError:
+        return untrusted.tail(file, _TAIL_BYTES)
+    except (FileNotFoundError, untrusted.NotRegular):
         return b""

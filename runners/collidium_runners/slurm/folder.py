@@ -16,15 +16,20 @@ Operators may delete the folders of requests that have ended.
 
 from __future__ import annotations
 
-import os
+import errno
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from collidium.contracts.runner import JobProgress, RunnerUnavailable
 from collidium.errors import ConfigurationError
+from collidium.files import untrusted
 from collidium.files.durable import write_once
 from collidium_runners.batch.states import TaskRecord
 from collidium_runners.command import read_progress
+
+#: Maximum size of a file with a number or a record.
+_LONGEST: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,12 @@ class FolderState:
     known: bool
     cancelled: bool = False
     records: dict[int, TaskRecord] = field(default_factory=dict)
+    #: The parts with a record whose output is complete.
+    whole: frozenset[int] = frozenset()
+
+    def has_succeeded(self, part: int) -> bool:
+        """Whether the last run of a part recorded success and its output is complete."""
+        return part in self.whole and self.records[part].exit_code == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,10 @@ class RequestFolder:
         written = self._number("job")
         if written is not None:
             return written
-        ids = [int(name.partition("_")[0]) for name in self._names("status") if name[0].isdecimal()]
+        names = self._names("status")
+        if names is None:
+            raise RunnerUnavailable("the folder of the job has too many files") from _too_many(self.path)
+        ids = [int(name.partition("_")[0]) for name in names if name[:1].isascii() and name[:1].isdigit()]
         return min(ids, default=None)
 
     def mark_cancelled(self) -> None:
@@ -90,22 +104,28 @@ class RequestFolder:
         except OSError as error:
             raise _unusable(error) from error
 
-    def state_after(self, job_id: int) -> FolderState:
-        """Return the records of the job."""
+    def state_after(self, job_id: int, parts: int) -> FolderState:
+        """Return the records of the job's parts. What a job has left in place of a record is ignored."""
         self._require_above()
+        listed = self._names("status")
+        names = None if listed is None else frozenset(listed)
         records = {}
-        for name in self._names("status"):
-            owner, _, index = name.partition("_")
-            if owner == str(job_id) and index.isdecimal():
-                record = TaskRecord.parse(self._read(f"status/{name}") or b"")
+        for index in range(parts):
+            name = f"{job_id}_{index}"
+            if names is None or name in names:
+                record = self._record(name)
                 if record is not None:
-                    records[int(index)] = record
-        return FolderState(self.path.is_dir(), (self.path / "cancelled").exists(), records)
+                    records[index] = record
+        whole = frozenset(index for index in records if (self.path / str(index)).is_dir())
+        return FolderState(self.path.is_dir(), (self.path / "cancelled").exists(), records, whole)
 
     def finished(self, parts: int) -> list[bool]:
         """Return for each part whether its output is complete."""
         self._require_above()
-        names = frozenset(self._names("."))
+        listed = self._names(".")
+        if listed is None:
+            return [(self.path / str(part)).is_dir() for part in range(parts)]
+        names = frozenset(listed)
         return [str(part) in names for part in range(parts)]
 
     def progress(self, parts: int) -> list[JobProgress | None]:
@@ -130,22 +150,39 @@ class RequestFolder:
         text = self._read(name)
         return int(text) if text is not None and text.isdigit() else None
 
+    def _record(self, name: str) -> TaskRecord | None:
+        try:
+            return TaskRecord.parse(untrusted.read(self.path / "status" / name, _LONGEST))
+        except (FileNotFoundError, untrusted.NotRegular):
+            return None
+        except OSError as error:
+            raise _unusable(error) from error
+
     def _read(self, name: str) -> bytes | None:
         try:
-            return (self.path / name).read_bytes()
+            return untrusted.read(self.path / name, _LONGEST)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise _unusable(error) from error
 
-    def _names(self, name: str) -> list[str]:
+    def _names(self, name: str) -> list[str] | None:
+        """Return the names in a folder, none if it is missing; None if there are too many to read."""
         try:
-            return [entry.name for entry in os.scandir(self.path / name)]
+            return untrusted.names(self.path / name)
         except FileNotFoundError:
             return []
+        except untrusted.TooManyNames:
+            return None
         except OSError as error:
+            if isinstance(error, NotADirectoryError) and self.path.is_dir():
+                return []  # the job has left something else there
             raise _unusable(error) from error
 
 
 def _unusable(error: OSError) -> RunnerUnavailable:
     return RunnerUnavailable(f"the folder of jobs cannot be used: {error.strerror}")
+
+
+def _too_many(path: Path) -> OSError:
+    return untrusted.TooManyNames(errno.EFBIG, "has too many names", str(path / "status"))

@@ -25,6 +25,8 @@ from collidium_runners.slurm.folder import FolderState, RequestFolder
 
 #: The tasks that Slurm reports of each job.
 ReportedTasks = dict[Handle, list[ReportedTask]]
+#: The folder of each job, or why it cannot be used.
+FolderStates = Mapping[Handle, FolderState | RunnerUnavailable]
 
 
 class SlurmRunner(BatchRunner):
@@ -118,7 +120,11 @@ class SlurmRunner(BatchRunner):
         # In threads, as there may be thousands of jobs with files.
         tasks = await self._backend.tasks({handle.job_id for handle in handles})
         seen, left = await asyncio.to_thread(self._look, handles, tasks)
-        lost = [handle for handle in left if is_lost(handle.parts, seen[handle], left[handle])]
+        lost = [
+            handle
+            for handle, state in left.items()
+            if isinstance(state, FolderState) and is_lost(handle.parts, seen[handle], state)
+        ]
         if lost:
             accounted = _by_handle(lost, await self._backend.accounted({handle.job_id for handle in lost}))
             # The queue, which is more recent, comes last and decides.
@@ -127,23 +133,33 @@ class SlurmRunner(BatchRunner):
 
     def _look(
         self, handles: Collection[Handle], tasks: Collection[ReportedTask]
-    ) -> tuple[ReportedTasks, dict[Handle, FolderState]]:
-        """Return Slurm's report of each job, and the folders of jobs whose report lacks parts."""
+    ) -> tuple[ReportedTasks, FolderStates]:
+        """Return Slurm's report of each job, and the folders of jobs whose report lacks or fails parts."""
         seen = _by_handle(handles, tasks)
-        doubtful = [handle for handle in handles if not reports_all_parts(handle.parts, seen[handle])]
         return seen, {
-            handle: self._folder(handle.request_id).state_after(handle.job_id) for handle in doubtful
+            handle: self._state_of(handle)
+            for handle in handles
+            if not reports_all_parts(handle.parts, seen[handle]) or has_failed(seen[handle])
         }
 
-    def _combine(
-        self, seen: ReportedTasks, left: Mapping[Handle, FolderState]
-    ) -> dict[Handle, JobStatus | RunnerError]:
+    def _state_of(self, handle: Handle) -> FolderState | RunnerUnavailable:
+        """Return the state of a folder, or why it cannot be used, which concerns this job alone."""
+        try:
+            return self._folder(handle.request_id).state_after(handle.job_id, handle.parts)
+        except RunnerUnavailable as error:
+            return error
+
+    def _combine(self, seen: ReportedTasks, left: FolderStates) -> dict[Handle, JobStatus | RunnerError]:
         per_node = self._allocation.parts_per_node
         nothing = FolderState(known=True)
-        return {
-            handle: combined_status(handle.parts, tasks, left.get(handle, nothing), per_node)
-            for handle, tasks in seen.items()
-        }
+        found: dict[Handle, JobStatus | RunnerError] = {}
+        for handle, tasks in seen.items():
+            state = left.get(handle, nothing)
+            if isinstance(state, FolderState):
+                found[handle] = combined_status(handle.parts, tasks, state, per_node)
+            else:
+                found[handle] = state
+        return found
 
     async def progress(self, handle: str) -> JobProgress | None:
         known = Handle.parse(handle)
@@ -206,6 +222,11 @@ def reports_all_parts(parts: int, seen: Collection[ReportedTask]) -> bool:
     return len({task.index for task in seen} - {None}) >= parts
 
 
+def has_failed(seen: Collection[ReportedTask]) -> bool:
+    """Whether Slurm reports that a task has failed."""
+    return any(task.state == JobState.FAILED for task in seen)
+
+
 def is_lost(parts: int, seen: Collection[ReportedTask], left: FolderState) -> bool:
     """Whether the state of any part is neither in the queue nor in the folder."""
     known = {task.index for task in seen}
@@ -217,9 +238,10 @@ def combined_status(
 ) -> JobStatus | RunnerRefused:
     """Return the status of a job, or RunnerRefused for an unknown job.
 
-    The state of a part is taken from the first of: Slurm's report of its task, the record of the task,
-    Slurm's report of all remaining tasks. A part without a state has failed, or is cancelled if that was
-    requested.
+    The state of a part is taken from the first of: a record of success with complete output if Slurm reports
+    a failure, which may be of a run before the task was requeued; Slurm's report of its task; the record of
+    the task; Slurm's report of all remaining tasks. A part without a state has failed, or is cancelled if
+    that was requested.
     """
     if not seen and not left.known:
         return RunnerRefused("Slurm does not know this job, and its folder is gone")
@@ -227,7 +249,7 @@ def combined_status(
     others = next((task for task in seen if task.index is None), None)
 
     def status(index: int) -> TaskStatus:
-        if index in singly:
+        if index in singly and not (singly[index].state == JobState.FAILED and left.has_succeeded(index)):
             return singly[index].status(index, parts_per_node)
         if index in left.records:
             return left.records[index].status(index, parts_per_node, cancelled=left.cancelled)

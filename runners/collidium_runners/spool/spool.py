@@ -23,12 +23,14 @@ from typing import Any, Final
 import msgspec
 
 from collidium.contracts.runner import Job, JobStatus, RunnerUnavailable
-from collidium.files import durable
+from collidium.files import durable, untrusted
 from collidium.files.held import locked
 from collidium_runners.command import REQUEST_ID, job_name
 
 logger = logging.getLogger(__name__)
 
+#: Maximum size of a record, with the last lines of a log.
+_LONGEST: Final = 1024**2
 _FOLDERS: Final = ("waiting", "started", "ended")
 
 #: Why a job is being stopped.
@@ -135,9 +137,9 @@ class Spool:
 
     def _read(self, file: Path) -> SpooledJob | None:
         try:
-            return msgspec.json.decode(file.read_bytes(), type=SpooledJob)
+            return msgspec.json.decode(untrusted.read(file, _LONGEST), type=SpooledJob)
         except FileNotFoundError:
             return None
-        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        except (untrusted.NotRegular, msgspec.MsgspecError, ValueError, RecursionError) as error:
             damaged = ValueError(f"{file} is not the record of a job: {error!r}")
             raise RunnerUnavailable("the record of the job is damaged") from damaged

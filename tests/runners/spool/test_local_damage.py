@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,31 @@ async def test_a_damaged_record_is_the_end_of_its_job_alone(
     assert (await reaches(runner, broken, {JobState.FAILED})).reason
     release(other)
     await reaches(runner, other, {JobState.COMPLETED})
+
+
+@pytest.mark.parametrize("where", ["entry", "record", "log"])
+async def test_a_pipe_stops_no_other_job(
+    make_runner: MakeRunner, order: Order, release: Release, record: RecordOf, jobs: Path, where: str
+) -> None:
+    """Jobs run under the server's account, so they can put a pipe in place of any file here."""
+    runner = make_runner(local_jobs=2)
+    broken, other = [await runner.submit(order("gated")) for _ in range(2)]
+    await runs(runner, broken)
+    await runs(runner, other)
+    folder = record(broken).folder
+    file = {"entry": jobs / "started" / f"{broken}.json", "record": folder / "started.json"}.get(
+        where, folder / "log.1"
+    )
+    file.unlink(missing_ok=True)
+    os.mkfifo(file)
+    release(other)
+    await reaches(runner, other, {JobState.COMPLETED})
+    if where == "record":  # what runs without a record is ended
+        assert (await reaches(runner, broken, {JobState.FAILED})).reason
+        return
+    release(broken)
+    if where == "log":
+        await reaches(runner, broken, {JobState.COMPLETED})
+    else:
+        with pytest.raises(RunnerUnavailable, match="damaged"):
+            await runner.poll(broken)
