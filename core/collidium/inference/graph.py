@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -78,6 +78,8 @@ _ML: Final = "ai.onnx.ml"
 _OF_TREES: Final = ("nodes_", "leaf_", "tree_roots", "target_", "class_")
 #: Larger integer attributes count as parameters; smaller ones are options such as an axis.
 _OPTION: Final = 255
+#: Dimensions of a tensor that do not count as parameters; those of usual models have no more.
+_RANK: Final = 8
 #: Maximum number of reported details per code.
 _NAMED: Final = 5
 
@@ -136,7 +138,7 @@ def summarize(model: onnx.ModelProto) -> Summary:
     """Check and count all graphs and subgraphs.
 
     Removes declared shapes, except those of inputs: onnxruntime uses them when it computes constants, so they
-    could encode numbers.
+    could encode numbers. Their ranks remain, and count beyond the usual.
     """
     found = Summary()
     if model.functions:
@@ -155,7 +157,7 @@ def summarize(model: onnx.ModelProto) -> Summary:
     while graphs:
         graph = graphs.pop()
         _check_values(graph, found)
-        _remove_shapes(graph, is_outermost=graph is model.graph)
+        _remove_shapes(graph, found, is_outermost=graph is model.graph)
         nodes += len(graph.node)
         if nodes > MAX_NODES:
             found.add(Code.TOO_MANY_NODES, f"{nodes} or more")
@@ -178,12 +180,14 @@ def _check_values(graph: onnx.GraphProto, found: Summary) -> None:
         found.add(Code.SPARSE_TENSOR, f"{len(graph.sparse_initializer)} initializers")
 
 
-def _remove_shapes(graph: onnx.GraphProto, *, is_outermost: bool) -> None:
+def _remove_shapes(graph: onnx.GraphProto, found: Summary, *, is_outermost: bool) -> None:
     stored = {tensor.name for tensor in graph.initializer}
     graph.ClearField("value_info")
     declared = (value for value in graph.input if not is_outermost or value.name in stored)
     for value in (*graph.output, *declared):
-        for axis in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
+        axes = value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ()
+        _count_dimensions(axes, found)
+        for axis in axes:
             if axis.dim_value != 1:  # Loop needs the shape of its counter
                 axis.ClearField("dim_value")
 
@@ -205,8 +209,12 @@ def _count_tensor(tensor: TensorProto, found: Summary) -> None:
     )
     stored += len(tensor.raw_data) // width
     found.count(stored, width)
-    if not stored or 0 in tensor.dims:  # the operator Shape can read the dimensions
-        found.count(max(len(tensor.dims) - 1, 0), 8)
+    # The operator Shape can read the dimensions: of no values any, of some the rank and their order.
+    _count_dimensions(tensor.dims, found, free=_RANK if stored and 0 not in tensor.dims else 1)
+
+
+def _count_dimensions(dims: Sized, found: Summary, *, free: int = _RANK) -> None:
+    found.count(max(len(dims) - free, 0), 8)
 
 
 def _node(node: onnx.NodeProto, found: Summary) -> Iterator[onnx.GraphProto]:

@@ -34,6 +34,27 @@ def in_a_shape_of_bits(**values: Any) -> ModelProto:
     return made
 
 
+def in_a_rank(dims: list[int]) -> ModelProto:
+    """A tensor of few values, whose rank and order of dimensions are numbers."""
+    made = hiding("v = Shape(few)")
+    values = [1.0] * int(np.prod(dims))
+    made.graph.initializer.append(TensorProto(name="few", data_type=1, dims=dims, float_data=values))
+    return made
+
+
+def in_the_rank_of_an_attribute() -> ModelProto:
+    made = hiding("v = Shape(few)")
+    few = TensorProto(data_type=1, dims=[1] * 1000, float_data=[1.0])
+    made.graph.node.insert(0, helper.make_node("Constant", [], ["few"], value=few))
+    return made
+
+
+def in_the_rank_of_an_output() -> ModelProto:
+    made = hiding("v = Shape(y0)")
+    made.graph.output.append(helper.make_tensor_value_info("f", 1, [None] * 1000))
+    return made
+
+
 def in_an_equation() -> ModelProto:
     """Axes of an empty tensor, in an order that only the text has."""
     letters = string.ascii_letters
@@ -66,6 +87,10 @@ def in_trees(**more: Any) -> ModelProto:
         (in_a_shape, 1000),
         (in_a_shape_of_bits, 1000),
         (lambda: in_a_shape_of_bits(float_data=[1.0]), 1000),
+        (lambda: in_a_rank([1] * 1_000_000), 1_000_000),
+        (lambda: in_a_rank([1, 1, 2, 1] * 2 + [1] * 1000), 1000),
+        (in_the_rank_of_an_attribute, 900),
+        (in_the_rank_of_an_output, 900),
         (in_an_equation, 26),
         (in_inputs, 1000),
         (lambda: in_trees(base_values=[1.0] * 1000), 1000),
@@ -76,6 +101,12 @@ def in_trees(**more: Any) -> ModelProto:
 )
 def test_hidden_numbers_are_counted(hidden: Callable[[], ModelProto], least: int) -> None:
     assert count(hidden().SerializeToString()).n_params >= least
+
+
+def test_usual_ranks_do_not_count() -> None:
+    """A bias of a convolution has four dimensions; what a model is must not change its size."""
+    flat, deep = in_a_rank([6]), in_a_rank([1, 1, 1, 6, 1, 1, 1, 1])
+    assert count(flat.SerializeToString()).n_params == count(deep.SerializeToString()).n_params
 
 
 @pytest.mark.parametrize("where", ["value_info", "output"])
