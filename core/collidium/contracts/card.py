@@ -9,10 +9,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 #: Task names are parts of addresses, file names and commands.
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+Kind = Literal["integer", "float"]
+#: The kinds of columns.
+KINDS: Final = get_args(Kind)
 #: Names that addresses of the platform use in place of task names.
 TAKEN_NAMES: Final = frozenset({"mine", "submissions", "tasks"})
 
@@ -97,15 +100,24 @@ class Column:
 
     Integer columns accept integers of any width; float columns accept floats and integers. The engine rejects
     nulls, non-finite numbers, values out of bounds, and different values where there must be one.
+
+    Raises
+    ------
+    ValueError
+        For an unknown kind.
     """
 
     name: str
-    kind: Literal["integer", "float"]
+    kind: Kind
     description: str
     #: Minimum and maximum of the values, both included.
     bounds: tuple[float, float] = (-inf, inf)
     #: The scope in which all rows have the same value: an event, or the file.
     one_per: Literal["event", "file"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"column {self.name!r} has the kind {self.kind!r}: choose {' or '.join(KINDS)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +145,9 @@ class Metric:
     formula: str = ""
     #: The publication that defines it; empty where the task does.
     source: str = ""
+    #: Whether some predictions have another value than others; if not, why it is a metric all the same.
+    informative: bool = True
+    uninformative_because: str = ""
     #: What leaderboards call it, in a few words: ``"Fake rate"``; empty: its name.
     title: str = ""
 

@@ -137,6 +137,14 @@ def zeros(tables: Tables) -> pa.Table:
     return flat.append_column("value", pa.array(np.zeros(flat.num_rows)))
 
 
+def truth_of_dataset() -> pa.Table:
+    """What the oracle of :func:`dataset` answers."""
+    good = Good()
+    oracle = good.oracle(good.prepare(dataset()))
+    assert oracle is not None
+    return oracle
+
+
 class Demanding(Good):
     """A good task with bounds, ``one_per`` columns and a metric that may be missing."""
 
@@ -277,6 +285,60 @@ class OracleIsWrong(Good, detected_by="nothing_beats_the_oracle"):
         return None if (right := super().oracle(truth)) is None else right.slice(0, 1)
 
 
+class NobodyPasses(Good, detected_by="metrics_measure_something"):
+    """A threshold that no prediction passes: every metric is 0."""
+
+    def score(self, block: Block) -> Any:
+        return Counts(0, 0)
+
+    def metrics(self, tally: Any) -> dict[str, float]:
+        return {"accuracy": 0.0, "missed": 0.0}
+
+
+class OneConstant(Good, detected_by="metrics_measure_something"):
+    """A random metric, seeded, which predictions do not change."""
+
+    def metrics(self, tally: Any) -> dict[str, float]:
+        return {**super().metrics(tally), "missed": random.Random(1).random()}
+
+
+class UninformativeWithoutReason(Good, detected_by="card_is_complete"):
+    card = replace(
+        Good.card, metrics=(Good.card.metrics[0], replace(Good.card.metrics[1], informative=False))
+    )
+
+
+class NothingToFind(Good, detected_by="oracle_beats_the_floor"):
+    """The baseline is as good as the truth."""
+
+    def baselines(self) -> Mapping[str, Reconstruction]:
+        return {"truth": lambda tables: truth_of_dataset()}
+
+
+class RandomOfContent(Good, detected_by="nothing_beats_the_oracle"):
+    """The same for the same rows, and unrelated to how good these are."""
+
+    def score(self, block: Block) -> Any:
+        rows = sorted(map(repr, block.predictions.to_pylist()))
+        return Counts(1, 1) if not rows else Counts(1000, random.Random("".join(rows)).randrange(1000))
+
+
+class SumsFloats(Good, detected_by="merging_is_associative"):
+    """The last bits of a sum of floats depend on its order."""
+
+    def score(self, block: Block) -> Any:
+        counts = super().score(block)
+        return counts.items, counts.right / 3 + 0.1 * counts.items
+
+    def merge(self, tallies: Sequence[Any]) -> Any:
+        return sum(items for items, _ in tallies), sum(right for _, right in tallies)
+
+    def metrics(self, tally: Any) -> dict[str, float]:
+        items, right = tally
+        accuracy = right / max(items, 1)
+        return {"accuracy": accuracy, "missed": 1 - accuracy}
+
+
 class RefusesItsOwnBaseline(Good, detected_by="answers_are_valid"):
     def check(self, block: Block) -> list[Problem]:
         return [Problem("never", "Nothing is good enough.")]
@@ -319,6 +381,11 @@ class Undeclared(Good, detected_by="metrics_are_finite_and_in_bounds"):
 class DividesByNothing(Good, detected_by="empty_events_are_scored"):
     def metrics(self, tally: Any) -> dict[str, float]:
         return {"accuracy": tally.right / tally.items, "missed": 0.0}
+
+
+class DividesAlways(Good):
+    def metrics(self, tally: Any) -> dict[str, float]:
+        return {"accuracy": 1 / 0, "missed": 0.0}
 
 
 class ResamplesToNothing(Good, detected_by="resampled_metrics_are_finite"):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
 from tests.core.testing import faulty_tasks
 from tests.core.testing.faulty_tasks import FAULTS, Good, dataset
 
-from collidium.contracts.task import Tables
+from collidium.contracts.task import Column, Tables
 from collidium.errors import ConfigurationError
 from collidium.testing.conformance import Nonconforming, check_task
-from collidium.testing.task_suite import CHECKS, Outcome, Subject, Suite
+from collidium.testing.task_suite import CHECKS, Outcome, Subject, Suite, sample_tables
+from collidium_tasks.tracking import TrackingTask
 
 
 def outcome(task: Good, name: str) -> Outcome:
@@ -55,6 +57,31 @@ def test_all_promises_that_a_task_breaks_are_reported() -> None:
 def test_checks_need_their_foundations() -> None:
     result = outcome(faulty_tasks.WideIds(), "scoring_is_deterministic")
     assert (result.state, result.detail) == ("not checked", "truth_is_well_formed comes first")
+
+
+def test_a_baseline_cannot_read_the_truth() -> None:
+    """Inputs are blinded as those of scored events are published, and are in public order."""
+    task = TrackingTask()
+    tables = sample_tables(task)
+    given = Subject(task, tables).inputs["tracker_hits"]
+    assert given["particle_id"].null_count == given.num_rows
+    assert given["x"].to_pylist() != tables["tracker_hits"]["x"].to_pylist()
+    assert list(map(sorted, given["x"].to_pylist())) == list(
+        map(sorted, tables["tracker_hits"]["x"].to_pylist())
+    )
+
+
+def test_promises_broken_by_one_cause_are_one_report() -> None:
+    outcomes = list(Suite(Subject(faulty_tasks.DividesAlways(), dataset()), CHECKS))
+    (broken,) = [result for result in outcomes if "ZeroDivisionError" in (result.detail or "")]
+    same = [result for result in outcomes if result.detail == f"{broken.check.name} has the same cause"]
+    assert len(same) > 3
+    assert {result.state for result in same} == {"not checked"}
+
+
+def test_an_unknown_kind_of_column_is_named() -> None:
+    with pytest.raises(ValueError, match="column 'n' has the kind 'int': choose integer or float"):
+        Column(name="n", kind=cast("Any", "int"), description="A number.")
 
 
 def test_what_a_task_raises_is_reported_with_its_place() -> None:

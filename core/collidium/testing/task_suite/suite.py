@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from collidium.contracts.task import Tables, Task
-from collidium.errors import ConfigurationError
+from collidium.datasets.publishing.blinding import PUBLIC, in_public_order, without_truth
+from collidium.errors import ConfigurationError, UnusableDataset
 from collidium.testing.conformance.promise import Nonconforming, promise
 from collidium.testing.task_suite import scoring
 
@@ -54,7 +55,7 @@ class Subject:
             if missing:
                 raise ValueError(f"tables lack the card's {part} {', '.join(missing)}")
         self.task = task
-        self.tables = {name: table.sort_by("event_id") for name, table in tables.items()}
+        self.tables = _in_public_order({name: table.sort_by("event_id") for name, table in tables.items()})
         self._given = predictions
 
     @property
@@ -64,8 +65,18 @@ class Subject:
 
     @property
     def inputs(self) -> dict[str, pa.Table]:
-        """The argument of a baseline, a new dictionary."""
-        return {name: self.tables[name] for name in self.task.card.inputs}
+        """The argument of a baseline, a new dictionary: what is published of events that are scored.
+
+        Truth is withheld as ``collidium datasets publish --withhold-truth`` does. A table of no known kind is
+        given whole, unless truth is prepared from it.
+        """
+        card = self.task.card
+        return {
+            name: without_truth(name, self.tables[name])
+            if name in PUBLIC or name in card.truth_sources
+            else self.tables[name]
+            for name in card.inputs
+        }
 
     @cached_property
     def events(self) -> list[int]:
@@ -127,6 +138,15 @@ class Subject:
         return table.select(columns).sort_by("event_id")
 
 
+def _in_public_order(tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
+    """The tables as they are published, if they are a dataset's: the order of simulation reveals truth."""
+    ids = [table.column("event_id").to_pylist() for table in tables.values()]
+    try:
+        return in_public_order(tables) if all(each == ids[0] for each in ids) else tables
+    except UnusableDataset:
+        return tables
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """A named check of a promise; ``run`` raises if the promise is broken."""
@@ -159,6 +179,11 @@ class Outcome:
     def raised(self) -> BaseException | None:
         """The exception of the task, if it raised one."""
         return self.error.__cause__ if isinstance(self.error, Nonconforming) else self.error
+
+    @property
+    def cause(self) -> str | None:
+        """What the task raised and where, or the broken promise."""
+        return described(self.raised) if self.raised is not None else self.detail
 
 
 class Suite:
@@ -206,8 +231,16 @@ class Suite:
         Outcome
         """
         if check.name not in self._outcomes:
-            self._outcomes[check.name] = self._after_foundations(check)
+            found = self._after_foundations(check)
+            self._outcomes[check.name] = self._with_its_cause(found)
         return self._outcomes[check.name]
+
+    def _with_its_cause(self, found: Outcome) -> Outcome:
+        """A broken promise, or a reference to an earlier one that has the same cause."""
+        for other in self._outcomes.values():
+            if found.state == other.state == "broken" and found.cause == other.cause:
+                return Outcome(found.check, "not checked", f"{other.check.name} has the same cause")
+        return found
 
     def _after_foundations(self, check: Check) -> Outcome:
         for other in self.checks[: self.checks.index(check)]:

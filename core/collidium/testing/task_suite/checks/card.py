@@ -46,6 +46,8 @@ def _check_names(card: Card) -> None:
 
 def _check_metric(metric: Metric) -> None:
     promise(bool(metric.description.strip()), f"the metric {metric.name} has no description")
+    reason = "a metric that predictions cannot change needs a reason in uninformative_because"
+    promise(metric.informative or bool(metric.uninformative_because.strip()), f"{metric.name}: {reason}")
     promise(metric.reward is None or metric.reward >= 0, f"the metric {metric.name} pays less than nothing")
     _check_bounds("metric", metric.name, metric.bounds)
 
@@ -180,10 +182,29 @@ def nothing_beats_the_oracle(subject: Subject) -> None:
     if ORACLE not in subject.answers:
         return
     best = subject.score(subject.answers[ORACLE])
+    oracle = subject.answers[ORACLE]
+    parts = {f"1 of {step} rows of the oracle": _every(oracle, step) for step in (2, 3, 5, 7)}
     nothing = {"an empty answer": subject.main.slice(0, 0)}
-    for what, predictions in {**subject.answers, **nothing}.items():
+    for what, predictions in {**subject.answers, **parts, **nothing}.items():
         metrics = subject.score(predictions)
         promise(not _better(subject, metrics, best), f"{what} beats the oracle: {metrics}, {best}")
+
+
+def oracle_beats_the_floor(subject: Subject) -> None:
+    """The oracle has a better primary metric than the first baseline, unless submitters measure it."""
+    if ORACLE not in subject.answers or subject.task.card.primary_metric.self_reported:
+        return
+    best = subject.score(subject.answers[ORACLE])
+    for name in list(subject.task.baselines())[:1]:
+        floor = subject.score(subject.answers[baseline(name)])
+        promise(
+            _better(subject, best, floor),
+            f"the oracle must beat baseline {name}: {best}, {floor}; can anything be found?",
+        )
+
+
+def _every(table: pa.Table, step: int) -> pa.Table:
+    return table.take(np.arange(0, table.num_rows, step))
 
 
 def repeated_rows_earn_nothing(subject: Subject) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+import numpy as np
 import pyarrow as pa
 
 from collidium.contracts.tables import is_list
@@ -50,6 +51,30 @@ def check_metrics(card: Card, metrics: Mapping[str, float], what: str) -> None:
         promise(lowest <= value <= highest, f"{place} must lie within {metric.bounds}: {value}")
 
 
+def metrics_measure_something(subject: Subject) -> None:
+    """Each metric that the task measures, and does not call uninformative, tells some predictions apart."""
+    found = [subject.score(predictions) for predictions in (*subject.answers.values(), *_parts(subject.main))]
+    promise(
+        any(not scoring.same(metrics, found[0]) for metrics in found),
+        f"the metrics of all predictions are equal, {found[0]}: baseline, oracle and parts of these",
+    )
+    for metric in subject.task.card.metrics:
+        if metric.informative and not metric.self_reported:
+            values = {found_in.get(metric.name) for found_in in found}
+            promise(
+                len(values) > 1 or values == {None},  # these events may be too few to define it
+                f"{metric.name} is {values.pop()} for every prediction: check its definition, or set "
+                "informative=False with a reason in uninformative_because",
+            )
+
+
+def _parts(predictions: pa.Table) -> list[pa.Table]:
+    """Some of the rows, from most to none."""
+    rows = np.arange(predictions.num_rows)
+    kept = (rows % 3 > 0, rows % 2 > 0, rows % 5 == 0, rows < 0)
+    return [predictions.filter(pa.array(which)) for which in kept]
+
+
 def empty_events_are_scored(subject: Subject) -> None:
     """Events without content have metrics: an empty denominator gives 0."""
     sources = {name: _emptied(table) for name, table in subject.sources.items()}
@@ -85,6 +110,8 @@ def resampled_metrics_are_finite(subject: Subject) -> None:
 
 #: Tallies are sent between processes and machines for every block.
 LARGEST_TALLY = 1024**2
+#: Merged events, so that rounding shows.
+_MANY = 60
 #: Tolerance for another order of summing floats.
 _ROUNDING = 1e-9
 
@@ -108,12 +135,25 @@ def merging_is_associative(subject: Subject) -> None:
     """Merging some of the tallies first changes nothing, to the last bit."""
     tallies = _by_event(subject)
     metrics = subject.task.metrics(subject.task.merge(tallies))
+    promise(
+        len({repr(sorted(of.items())) for of in _regrouped(subject.task, tallies)}) == 1,
+        "merge must be associative: the metrics of many events depend on which are merged first, as sums of "
+        "floats do; count integers, or add exactly (fractions.Fraction, math.fsum over all values)",
+    )
     for how, merge in _GROUPINGS.items():
         others = subject.task.metrics(merge(subject.task, list(tallies)))
         promise(
             scoring.same(others, metrics),
             f"merge must be associative: {metrics} all at once, {others} {how}",
         )
+
+
+def _regrouped(task: Task, tallies: list[Tally]) -> Iterator[dict[str, float]]:
+    """The metrics of many events, in one order, merged in groups of several sizes."""
+    many = [scoring.through_pickle(tallies[number % len(tallies)]) for number in range(_MANY)]
+    for size in (1, 2, 3, 5, 8, 13):
+        groups = [task.merge(many[start : start + size]) for start in range(0, _MANY, size)]
+        yield task.metrics(task.merge([scoring.through_pickle(group) for group in groups]))
 
 
 def _one_to_the_next(task: Task, tallies: list[Tally]) -> Tally:
