@@ -11,8 +11,8 @@ from tortoise.backends.sqlite.client import SqliteClient
 
 from collidium.database import connection, rows_of
 
-#: Steps of SQLite's virtual machine that are counted together; a row that is read takes some ten of them.
-_STEPS = 100
+#: Steps of SQLite's virtual machine that are counted together; a row that is read takes some more than that.
+_STEPS = 10
 _READ = """
 SELECT (SELECT coalesce(sum(seq_tup_read), 0) FROM pg_stat_user_tables)
     + (SELECT coalesce(sum(idx_tup_read), 0) FROM pg_stat_user_indexes) AS rows

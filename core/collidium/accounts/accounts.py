@@ -243,4 +243,5 @@ def _after(cursor: str, sort: Sort) -> Q:
         return Q(id__lt=int(cursor))
     balance, _, serial = cursor.partition(":")
     last = Decimal(balance)
-    return Q(credits__lt=last) | Q(credits=last, id__lt=int(serial))
+    # The first condition is a range of an index, which the second one alone is not.
+    return Q(credits__lte=last) & (Q(credits__lt=last) | Q(id__lt=int(serial)))

@@ -29,6 +29,8 @@ class Account(Model):
 
     class Meta(Model.Meta):
         table = "accounts"
+        # In addition one by credits (migration 0005_long_lists).
+        indexes = (("banned", "id"), ("banned", "name_key"))
 
     def __init__(self, **values: Any) -> None:
         if "hub_username" in values:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from math import inf, isfinite, nan
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cachetools import LRUCache
 from tortoise.expressions import Q
@@ -146,6 +146,22 @@ def ranked(version: BoardVersion, selection: Selection) -> QuerySet[Submission]:
     return query.order_by("-rank_score", "submitted_at", "id")
 
 
+def _following(
+    version: BoardVersion, selection: Selection, after: Cursor | _Scored | None
+) -> Iterator[QuerySet[Submission]]:
+    """The selected submissions that follow: those of equal score, then those of lower ones.
+
+    Each query reads an index from there on; one for both would read it from the beginning.
+    """
+    query = ranked(version, selection)
+    if after is None:
+        yield query
+        return
+    later = Q(submitted_at__gt=after.submitted_at) | Q(submitted_at=after.submitted_at, id__gt=after.id)
+    yield query.filter(later, rank_score=after.rank_score, submitted_at__gte=after.submitted_at)
+    yield query.filter(rank_score__lt=after.rank_score)
+
+
 async def places(
     version: BoardVersion,
     *,
@@ -163,14 +179,10 @@ async def places(
     after = Cursor.decode(cursor) if cursor else None
     if version.truth_version is None:
         return [], None
-    query = ranked(version, selection)
-    if after is not None:
-        query = query.filter(
-            Q(rank_score__lt=after.rank_score)
-            | Q(rank_score=after.rank_score, submitted_at__gt=after.submitted_at)
-            | Q(rank_score=after.rank_score, submitted_at=after.submitted_at, id__gt=after.id)
-        )
-    rows = await query.limit(limit + 1)
+    rows: list[Submission] = []
+    for query in _following(version, selection, after):
+        if len(rows) <= limit:
+            rows += await query.limit(limit + 1 - len(rows))
     page, counter = rows[:limit], RankCounter.after(after)
     if selection.is_whole:
         ranks = {row.id: counter.next(row.rank_score, row.baseline) for row in page}
@@ -323,19 +335,38 @@ async def _find(version: BoardVersion, card: Card, metrics: tuple[str, str]) -> 
     first, second = metrics
     points: list[tuple[float, float]] = []
     found: list[tuple[str, int]] = []
-    done, counter = 0, RankCounter()
-    columns = "id", "scores", "rank_score", "baseline"
-    while rows := await ranked(version, ALL).offset(done).limit(_CHUNK).values_list(*columns):
-        for submission_id, scores, rank_score, baseline in rows:
-            rank = counter.next(rank_score, baseline)
-            point = [signs[name] * scores.get(name, nan) for name in (first, second)]
+    counter = RankCounter()
+    async for rows in _read(version):
+        for row in rows:
+            rank = counter.next(row.rank_score, row.baseline)
+            point = [signs[name] * row.scores.get(name, nan) for name in (first, second)]
             if all(map(isfinite, point)):
                 points.append((point[0], point[1]))
-                found.append((submission_id, rank))
+                found.append((row.id, rank))
         places = front(points)
         points, found = [points[place] for place in places], [found[place] for place in places]
-        done += len(rows)
     return dict(found)
+
+
+class _Scored(NamedTuple):
+    id: str
+    scores: Mapping[str, float]
+    rank_score: float
+    baseline: bool
+    submitted_at: datetime
+
+
+async def _read(version: BoardVersion) -> AsyncIterator[list[_Scored]]:
+    """All ranked submissions in chunks, best first."""
+    last: _Scored | None = None
+    while True:
+        rows: list[_Scored] = []
+        for query in _following(version, ALL, last):
+            rows += map(_Scored._make, await query.limit(_CHUNK).values_list(*_Scored._fields))
+        if not rows:
+            return
+        yield rows
+        last = rows[-1]
 
 
 def front(points: Sequence[tuple[float, float]]) -> list[int]:

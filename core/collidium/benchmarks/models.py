@@ -220,9 +220,10 @@ class Submission(Model):
         unique_together = (
             ("account_id", "challenge", "sha256", "scorer_version", "truth_version", "participant"),
         )
+        # In addition two in the order of leaderboards (migration 0005_long_lists).
         indexes = (
-            ("challenge", "truth_version", "rank_score", "submitted_at", "id"),
-            ("challenge", "truth_version", "represents", "rank_score", "submitted_at", "id"),
+            ("challenge", "submitted_at", "id"),
+            ("challenge", "standing", "submitted_at", "id"),
             ("challenge", "participant", "submitted_at"),
             ("challenge", "truth_version", "hub_username", "rank_score"),
             ("challenge", "truth_version", "model_repo", "rank_score"),

@@ -7,7 +7,7 @@ events.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -31,6 +31,10 @@ MAX_SUBMISSIONS: Final = 20_000
 #: Seconds that a page waits for intervals; a page without them is not cached.
 PATIENCE: Final = 0.3
 _KEPT: Final = 8
+
+
+#: Submissions whose draws are read in one query.
+_CHUNK: Final = 500
 
 
 class RankInterval(NamedTuple):
@@ -60,7 +64,7 @@ class RankIntervals:
 
 
 async def _find(version: BoardVersion) -> Intervals:
-    rows = (
+    best = (
         await Submission.filter(
             challenge=version.challenge,
             truth_version=version.truth_version,
@@ -69,24 +73,34 @@ async def _find(version: BoardVersion) -> Intervals:
         )
         .order_by("-rank_score", "submitted_at", "id")
         .limit(MAX_SUBMISSIONS)
-        .values_list("id", "baseline", "rank_score", "scorer_version")
+        .values("id", "baseline", "rank_score", "scorer_version")
     )
-    draws = {
-        (id_, scorer): primary
-        for id_, scorer, primary in await Scoring.filter(
-            truth_version=version.truth_version, primary_draws__isnull=False
-        ).values_list("submission_id", "scorer_version", "primary_draws")
-    }
-    kept = [(row, draws[row[0], row[3]]) for row in rows if (row[0], row[3]) in draws]
-    longest = max((len(drawn) for _, drawn in kept), default=0)
-    kept = [(row, drawn) for row, drawn in kept if len(drawn) == longest]
+    draws = await _draws(version, [row["id"] for row in best])
+    scored = ((row, draws.get((row["id"], row["scorer_version"]))) for row in best)
+    rows = [row | {"draws": drawn} for row, drawn in scored if drawn]
+    longest = max((len(row["draws"]) for row in rows), default=0)
+    kept = [row for row in rows if len(row["draws"]) == longest]
     if not kept:
         return {}
-    values = np.frombuffer(b"".join(drawn for _, drawn in kept), np.float32).reshape(len(kept), -1)
-    competes = np.array([not row[1] for row, _ in kept])
-    scores = np.array([row[2] for row, _ in kept])
+    values = np.frombuffer(b"".join(row["draws"] for row in kept), np.float32).reshape(len(kept), -1)
+    competes = np.array([not row["baseline"] for row in kept])
+    scores = np.array([row["rank_score"] for row in kept])
     found = await in_thread(lambda: rank_intervals(scores, values, competes), "ranks")
-    return dict(zip((row[0] for row, _ in kept), found, strict=True))
+    return dict(zip((row["id"] for row in kept), found, strict=True))
+
+
+async def _draws(version: BoardVersion, ids: Sequence[str]) -> Mapping[tuple[str, str], bytes]:
+    """The draws of submissions, by their ids and scorers; only theirs are read, as they are large."""
+    found: dict[tuple[str, str], bytes] = {}
+    for begin in range(0, len(ids), _CHUNK):
+        rows = Scoring.filter(
+            submission_id__in=ids[begin : begin + _CHUNK],
+            truth_version=version.truth_version,
+            primary_draws__isnull=False,
+        )
+        columns = "submission_id", "scorer_version", "primary_draws"
+        found |= {(id_, scorer): drawn for id_, scorer, drawn in await rows.values_list(*columns)}
+    return found
 
 
 def rank_intervals(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from decimal import Decimal
+from typing import Any
 
 import pytest
+from tests.database_work import analyze, work_of_database
 
 from collidium import accounts
+from collidium.accounts import Sort
+from collidium.accounts.models import Account
 from collidium.contracts.identity import Identity
 from collidium.errors import Conflict, Forbidden, NotFound
 
@@ -85,3 +89,31 @@ async def test_an_unknown_account_is_not_found(connected: str) -> None:
 def test_an_identity_has_a_name_that_accounts_may_have(name: str) -> None:
     with pytest.raises(ValueError, match="named"):
         Identity(name)
+
+
+@pytest.mark.parametrize(
+    "query", [{"sort": Sort.CREDITS}, {"banned": True}, {"banned": True, "sort": Sort.NAME}], ids=str
+)
+async def test_account_lists_cost_the_same_among_many(connected: str, query: Any) -> None:
+    async def add(count: int, *, banned: bool = False) -> None:
+        begin = await Account.all().count()
+        names = [f"user-{number:05}" for number in range(begin, begin + count)]
+        await Account.bulk_create(
+            [
+                Account(hub_username=name, credits=number % 7, banned=banned)
+                for number, name in enumerate(names)
+            ]
+        )
+
+    async def look() -> int:
+        await analyze()
+        async with work_of_database() as work:
+            _, cursor = await accounts.list_accounts(limit=10, **query)
+            assert (await accounts.list_accounts(limit=10, cursor=cursor, **query))[0]
+        return work.amount
+
+    await add(25, banned=True)
+    await add(300)
+    few = await look()
+    await add(2000)
+    assert await look() < 1.5 * few

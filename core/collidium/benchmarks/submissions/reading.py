@@ -135,8 +135,7 @@ async def list_submissions(
     """
     query = Submission.all() if after is None else Submission.filter(await _after(after))
     if task is not None:
-        await _require_known(platform, task)
-        query = query.filter(Q(task=task) | Q(challenge=task))
+        query = query.filter(**{await _named(platform, task): task})
     if challenge is not None:
         query = query.filter(challenge=(await challenges.get(challenge)).name)
     if account_id is not None:
@@ -196,12 +195,17 @@ async def _after(submission_id: str) -> Q:
         row = await Submission.get_or_none(id=submission_id).only("id", "submitted_at")
     if row is None:
         raise UnknownCursor
-    return Q(submitted_at__lt=row.submitted_at) | Q(submitted_at=row.submitted_at, id__lt=row.id)
+    # The first condition is a range of an index, which the second one alone is not.
+    earlier = Q(submitted_at__lt=row.submitted_at) | Q(id__lt=row.id)
+    return Q(submitted_at__lte=row.submitted_at) & earlier
 
 
-async def _require_known(platform: Platform, task: str) -> None:
-    if task not in platform.tasks.things and await challenges.find(task) is None:
-        raise await tasklist.unknown(task)
+async def _named(platform: Platform, name: str) -> Literal["task", "challenge"]:
+    """Return what has this name; a task's own challenge has the same. Raises NotFound."""
+    challenge = await challenges.find(name)
+    if challenge is None and name not in platform.tasks.things:
+        raise await tasklist.unknown(name)
+    return "task" if challenge is None or challenge.task == name else "challenge"
 
 
 def _self_reporting(platform: Platform) -> list[str]:

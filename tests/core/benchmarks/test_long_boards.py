@@ -1,0 +1,153 @@
+"""What long leaderboards cost: statements and rows, which grow no faster than what is asked for."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.database_work import analyze, work_of_database
+from toy_task import Toy
+
+from collidium.benchmarks import leaderboard as boards
+from collidium.benchmarks import rank_intervals
+from collidium.benchmarks.leaderboard import ALL, EVERYONE, BoardVersion, Fronts
+from collidium.benchmarks.models import Challenge, Scoring, Submission
+from collidium.benchmarks.rank_intervals import RankIntervals
+from collidium.benchmarks.submissions import reading
+
+pytestmark = pytest.mark.usefixtures("connected")
+
+CARD = replace(Toy.card, name="traded", pareto=("accuracy", "missing"))
+VERSION = BoardVersion("traded", "traded", "truth", 1)
+#: With no task installed.
+PLATFORM: Any = SimpleNamespace(tasks=SimpleNamespace(things={}))
+CHALLENGE = {"task": "traded", "challenge": "course"}
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+async def fill(count: int, **columns: Any) -> list[Submission]:
+    """So many participants, a third of them with equal scores, each with draws."""
+    rows = [_submission(number, count) for number in range(count)]
+    for row in rows:
+        row.update_from_dict(columns)
+    await Submission.bulk_create(rows, batch_size=500)
+    random = np.random.default_rng(1)
+    draws = [random.normal(row.rank_score, 0.01, 200).astype(np.float32).tobytes() for row in rows]
+    await Scoring.bulk_create(
+        [
+            Scoring(
+                submission_id=row.id,
+                scorer_version="1",
+                truth_version=row.truth_version,
+                scores=row.scores,
+                primary_draws=drawn,
+                scored_at=START,
+            )
+            for row, drawn in zip(rows, draws, strict=True)
+        ],
+        batch_size=500,
+    )
+    return rows
+
+
+def _submission(number: int, count: int) -> Submission:
+    skill = 0.5 if number % 3 == 0 else number / count
+    scores: Mapping[str, float] = {"accuracy": skill, "missing": 1 - number / count / 2}
+    return Submission(
+        id=uuid.uuid4().hex,
+        challenge=VERSION.challenge,
+        task=VERSION.task,
+        account_id=number,
+        hub_username=f"user{number}",
+        participant=f"account:{uuid.uuid4().hex}",
+        represents=True,
+        sha256=f"{number:064}",
+        size_bytes=1,
+        rows=1,
+        scores=scores,
+        rank_score=skill,
+        scorer_version="1",
+        truth_version=VERSION.truth_version,
+        submitted_at=START + timedelta(minutes=number),
+    )
+
+
+async def test_rank_intervals_read_capped_draws_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rank_intervals, "MAX_SUBMISSIONS", 20)
+    rows = await fill(300)
+    await analyze()
+    async with work_of_database() as few:
+        found = await RankIntervals().of(VERSION, patience=None)
+    best = sorted(rows, key=lambda row: (-(row.rank_score or 0), row.submitted_at))[:20]
+    assert found is not None
+    assert list(found) == [row.id for row in best]
+    await fill(1500, represents=False)  # the same truth, but nobody's best
+    await analyze()
+    async with work_of_database() as many:
+        await RankIntervals().of(replace(VERSION, revision=2), patience=None)
+    assert many.amount < 1.5 * few.amount
+
+
+async def test_front_reads_each_submission_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boards, "_CHUNK", 50)
+    await fill(500)
+    await analyze()
+    async with work_of_database() as first:
+        front = await Fronts().of(VERSION, CARD)
+    assert front
+    await fill(1500)
+    await analyze()
+    async with work_of_database() as second:
+        await Fronts().of(replace(VERSION, revision=2), CARD)
+    assert second.amount < 5 * first.amount  # four times as many
+
+
+@pytest.mark.parametrize("selection", [EVERYONE, ALL])
+async def test_last_page_costs_what_the_first_does(selection: boards.Selection) -> None:
+    """Also among equal scores."""
+    await fill(1500)
+    await analyze()
+    costs, cursor, ids = [], None, []
+    while True:
+        async with work_of_database() as work:
+            found, cursor = await boards.places(VERSION, limit=100, cursor=cursor, selection=selection)
+        costs.append(work.amount)
+        ids += [place.submission_id for place in found]
+        if cursor is None:
+            break
+    assert len(ids) == len(set(ids)) == 1500
+    assert max(costs) < 2 * min(costs)
+
+
+@pytest.mark.parametrize("which", ["task", "challenge", "withdrawn"])
+async def test_lists_cost_the_same_among_many(which: str) -> None:
+    """A page of few submissions, when another challenge of the task and this one have many more."""
+    await Challenge.create(name="traded", task="traded", truth_version="truth")
+    await Challenge.create(name="course", task="traded", truth_version="truth")
+    await fill(30, challenge="course", standing="withdrawn")
+
+    async def look(after: str | None = None) -> int:
+        await analyze()
+        async with work_of_database() as work:
+            if which == "withdrawn":
+                version = replace(VERSION, challenge="course")
+                (found,) = [some async for some in boards.removed_results(version, ["withdrawn"])]
+                assert len(found) == 30
+            else:
+                named = {which: CHALLENGE[which]}
+                listed = await reading.list_submissions(PLATFORM, limit=20, after=after, **named)
+                assert len(listed) == 20
+        return work.amount
+
+    rows = await fill(300)
+    few = await look()
+    await fill(1500)
+    await fill(1500, challenge="course")
+    assert await look() < 1.5 * few
+    assert await look(rows[150].id) < 1.5 * few or which == "withdrawn"
