@@ -83,6 +83,19 @@ GOALS: dict[str, dict[str, Goal]] = {
         for rows in ("0", "100,000", "1,000,000", "10,000,000")
         if (path, rows) != ("POST /v1/simulate", "10,000,000")
     },
+    "standing": {
+        f"{act}, {size} submissions, {kind}": request(hellos * HELLO)
+        for kind in ("SQLite", "PostgreSQL")
+        for act, hellos in {
+            "withdraw one of many": 50,
+            "preview a disqualification": 1500,
+            "withdraw a best": 1500,
+            "ban": 1500,
+            "unban": 1500,
+            "longest /healthz, ban and unban": 300,
+        }.items()
+        for size in ("1,000", "10,000", "34,000")
+    },
     "workers": {},
     "scoring": {
         "hits scored, recommended": rate(0.55),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tortoise.timezone import now
 
@@ -20,7 +20,7 @@ from collidium.benchmarks.models import Best, Challenge, Scoring, Submission
 from collidium.benchmarks.rewards import RewardRules
 from collidium.benchmarks.submissions import bests, scorings
 from collidium.benchmarks.submissions.representatives import represent
-from collidium.database import in_chunks, transactional
+from collidium.database import execute_many, in_chunks, stored, transactional
 from collidium.errors import Conflict
 from collidium.runtime import failpoints
 
@@ -140,8 +140,8 @@ async def _run_once(plan: Replay, *, apply: bool) -> Review:
     before = await _State.of(rows, target)
     for some in in_chunks(row for row in rows if target.needs_scores(row)):
         made = await scorings.without_replicates([row.id for row in some], target.versions)
-        for row in some:
-            await apply_scores(row, None if row.id in problems else made[row.id], target)
+        found = {id_: scoring for id_, scoring in made.items() if id_ not in problems}
+        await apply_scores(some, found, target)
     return await _finish(plan, challenge, rows, before, problems, apply=apply)
 
 
@@ -255,22 +255,31 @@ def _duplicates(rows: Iterable[Submission], target: Target) -> dict[str, str]:
     }
 
 
-async def apply_scores(row: Submission, scoring: Scoring | None, target: Target) -> None:
-    """Apply new scores and keep the old ones; without new scores the submission leaves the leaderboard."""
-    if scoring is None:
-        if row.truth_version == target.truth_version:
+#: The columns of a submission that its scores decide.
+_SCORED: Final = ("scorer_version", "truth_version", "scores", "uncertainties", "warnings", "rank_score")
+_APPLY: Final = f"UPDATE submissions SET {', '.join(f'{name} = ?' for name in _SCORED)} WHERE id = ?"  # noqa: S608 -- names alone
+
+
+async def apply_scores(rows: Sequence[Submission], made: Mapping[str, Scoring], target: Target) -> None:
+    """Apply the new scores of a chunk of submissions, and keep the old ones.
+
+    Without new scores a submission leaves the leaderboard.
+    """
+    card, scored = target.task.card, [row for row in rows if row.id in made]
+    for row in rows:
+        if row.id not in made and row.truth_version == target.truth_version:
             row.rank_score = None
             await row.save(update_fields=["rank_score"])
-        return
-    await scorings.keep_current(row)
-    row.scorer_version, row.truth_version = target.versions
-    card = target.task.card
-    row.update_from_dict(scorings.shown(card, row, scoring.scores, scoring.uncertainties, scoring.warnings))
-    row.rank_score = scorings.rank_score(card, row) if row.standing == "ranked" else None
-    await row.save()
-    if scoring.applied_at is None:
-        scoring.applied_at = now()
-        await scoring.save(update_fields=["applied_at"])
+    await scorings.keep_current(scored)
+    for row in scored:
+        found = made[row.id]
+        row.scorer_version, row.truth_version = target.versions
+        row.update_from_dict(scorings.shown(card, row, found.scores, found.uncertainties, found.warnings))
+        row.rank_score = scorings.rank_score(card, row) if row.standing == "ranked" else None
+    values = [(*(stored(Submission, name, getattr(row, name)) for name in _SCORED), row.id) for row in scored]
+    await execute_many(_APPLY, values)
+    previewed = [found.id for row in scored if (found := made[row.id]).applied_at is None]
+    await Scoring.filter(id__in=previewed).update(applied_at=now())
 
 
 def place(row: Submission) -> tuple[float, datetime, str]:

@@ -144,11 +144,12 @@ async def _keep_once(
     if not run.public and run.truth_version == challenge.truth_version and target.needs_scores(submission):
         await accepting.require_concealed(challenge, run.truth_version)
         submission.represents, submission.model = False, dict(model)
+        await submission.save(update_fields=["represents", "model"])
         scorer_version, truth_version = target.versions
         scoring = await Scoring.get(
             submission_id=submission.id, scorer_version=scorer_version, truth_version=truth_version
         )
-        await replay.apply_scores(submission, scoring, target)
+        await replay.apply_scores([submission], {submission.id: scoring}, target)
         await submitting.represent(submission)
         # It raises the bests on these events without rewards: it was paid for older ones.
         floors = (await truth_versions.find(run.task, run.truth_version)).floors

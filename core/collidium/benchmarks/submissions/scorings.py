@@ -9,7 +9,7 @@ import asyncio
 import logging
 import math
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -175,19 +175,22 @@ def _primary_draws(card: Card, replicates: Replicates) -> bytes | None:
     return (sign * np.asarray(replicates[primary.name])).astype(np.float32).tobytes()
 
 
-async def keep_current(submission: Submission) -> None:
-    """Store the current scores of a submission from before scorings were stored."""
-    scoring = Scoring(
-        submission_id=submission.id,
-        scorer_version=submission.scorer_version,
-        truth_version=submission.truth_version,
-        scores=submission.scores,
-        uncertainties=submission.uncertainties,
-        warnings=submission.warnings,
-        scored_at=submission.submitted_at,
-        applied_at=submission.submitted_at,
-    )
-    await Scoring.bulk_create([scoring], ignore_conflicts=True)
+async def keep_current(submissions: Iterable[Submission]) -> None:
+    """Store the current scores of submissions from before scorings were stored."""
+    found = [
+        Scoring(
+            submission_id=row.id,
+            scorer_version=row.scorer_version,
+            truth_version=row.truth_version,
+            scores=row.scores,
+            uncertainties=row.uncertainties,
+            warnings=row.warnings,
+            scored_at=row.submitted_at,
+            applied_at=row.submitted_at,
+        )
+        for row in submissions
+    ]
+    await Scoring.bulk_create(found, ignore_conflicts=True)
 
 
 async def scored(challenge: str, versions: tuple[str, str]) -> set[str]:
