@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from collidium.contracts.executor import Opaque
 from collidium.contracts.task import EventRange
 from collidium.datasets.publishing.blinding import PUBLIC, in_public_order
+from collidium.datasets.reading.types import only_records, why_unreadable
 from collidium.datasets.schemas import canonical
 from collidium.errors import NotFound, TooLarge, UnusableDataset
 from collidium.event_display import phoenix
@@ -116,6 +117,7 @@ def _row(name: str, source: RowGroups, event_id: int) -> pa.Table:
                 for column, old in stored.items()
                 if column in SHOWN[name].names or column == "event_id"
             }
+            _refuse_records(name, file.schema_arrow)
             for group in source.groups:
                 index = _row_index(file, group, stored["event_id"], event_id)
                 if index is not None:
@@ -126,7 +128,13 @@ def _row(name: str, source: RowGroups, event_id: int) -> pa.Table:
     except MemoryError:
         raise  # a subclass of it is an ArrowException
     except (pa.ArrowException, OSError, UnicodeDecodeError, KeyError) as error:
-        raise UnusableDataset(f"table {name} cannot be read as parquet: {error}") from error
+        raise UnusableDataset(f"table {name} {why_unreadable(error)}") from error
+
+
+def _refuse_records(name: str, schema: pa.Schema) -> None:
+    """Raise UnusableDataset if all columns hold records, none of which would be shown."""
+    if (problem := only_records(schema)) is not None:
+        raise UnusableDataset(f"table {name} {problem}")
 
 
 def _row_index(file: pq.ParquetFile, group: int, column: str, event_id: int) -> int | None:
@@ -192,7 +200,7 @@ class Outline:
         except UnusableDataset:
             raise
         except Exception as error:  # untrusted input may raise anything
-            raise UnusableDataset(f"{name}: cannot be read as parquet: {error}") from error
+            raise UnusableDataset(f"{name}: {why_unreadable(error)}") from error
         spans = [span for group in groups for span in group.spans.values()]
         if any(not 0 <= start < stop <= size for start, stop in spans):
             raise UnusableDataset(f"{name}: cannot be read as parquet: columns lie outside of the file")

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.access import catalogue, download
@@ -214,11 +215,11 @@ def _columns(table: pa.Table, *names: str) -> list[Floats] | None:
 
 
 def _ids(table: pa.Table, name: str) -> npt.NDArray[np.int64]:
-    """A column of small integers; zeros if it is missing."""
+    """A column of small integers, with nulls as 0; zeros if it is missing."""
     if name not in table.column_names:
         return np.zeros(table.num_rows, np.int64)
-    ids = table.column(name).to_numpy(zero_copy_only=False)
-    return np.nan_to_num(ids.astype(np.float64)).astype(np.int64)
+    column: Any = table.column(name)
+    return np.asarray(pc.fill_null(column, 0)).astype(np.int64)
 
 
 def export(

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from collidium.contracts.tables import as_type, is_list, plain_type
 from collidium.datasets.reading.dataset import flat
 from collidium.datasets.schemas import SCHEMAS
 from collidium.errors import UnusableDataset
@@ -50,10 +51,11 @@ def shown(name: str, event: pa.Table) -> pa.Table:
     schema = SHOWN[name]
     known = [column for column in event.column_names if column == "event_id" or column in schema.names]
     for column in known:
-        if column != "event_id" and not pa.types.is_list(event.schema.field(column).type):
+        kind = event.schema.field(column).type
+        if column != "event_id" and not (is_list(kind) or pa.types.is_null(kind)):
             raise UnusableDataset(f"table {name}: column {column} must hold lists, one for each event")
     try:
-        rows = flat(event.select(known), name)
+        rows = flat(_plain(event.select(known)), name)
         columns = {
             field.name: _cast(name, rows.column(field.name), field)
             for field in schema
@@ -62,6 +64,13 @@ def shown(name: str, event: pa.Table) -> pa.Table:
     except pa.ArrowException as error:
         raise UnusableDataset(f"table {name} cannot be read: {error}") from error
     return pa.table(list(columns.values()), schema=pa.schema([schema.field(column) for column in columns]))
+
+
+def _plain(event: pa.Table) -> pa.Table:
+    """Convert lists of all types to ``list``, also columns that are null as a whole."""
+    kinds = [plain_type(pa.list_(kind) if pa.types.is_null(kind) else kind) for kind in event.schema.types]
+    columns = [as_type(column, kind) for column, kind in zip(event.columns, kinds, strict=True)]
+    return pa.table(columns, names=event.column_names)
 
 
 def _is_empty(column: pa.ChunkedArray[Any]) -> bool:
@@ -78,9 +87,11 @@ def _cast(table: str, column: pa.ChunkedArray[Any], field: pa.Field[Any]) -> pa.
         raise UnusableDataset(f"table {table}: column {field.name}: {error}") from error
 
 
-def _alike(stored: pa.DataType, kind: pa.DataType) -> bool:
-    if pa.types.is_list(kind):
-        return pa.types.is_list(stored) and _alike(stored.value_type, kind.value_type)
+def _alike(stored: Any, kind: Any) -> bool:
+    if pa.types.is_null(stored):  # without any value
+        return True
+    if is_list(kind):
+        return is_list(stored) and _alike(stored.value_type, kind.value_type)
     if pa.types.is_boolean(kind):
         return pa.types.is_boolean(stored)
     return pa.types.is_integer(stored) or pa.types.is_floating(stored)

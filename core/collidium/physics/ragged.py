@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from collidium.contracts.tables import is_list
+from collidium.contracts.tables import as_type, is_list, plain_type
 
 Array = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
@@ -126,15 +126,37 @@ def aligned(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
 
 
 def joined(arrays: Sequence[Any]) -> Any:
-    """Concatenate arrays or ``Ragged`` arrays; a single one is not copied."""
+    """Concatenate arrays or ``Ragged`` arrays; a single one is not copied. Integers remain integers.
+
+    Raises
+    ------
+    ValueError
+        For integers that no type of 64 bits holds together.
+    """
     if len(arrays) == 1:
         return arrays[0]
     if isinstance(arrays[0], Ragged):
         lengths = np.concatenate([array.lengths for array in arrays])
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         return Ragged(joined([array.values for array in arrays]), offsets)
-    whole = aligned(sum(map(len, arrays)), np.result_type(*arrays))
-    return np.concatenate(arrays, out=whole)
+    kind = _common_dtype(arrays)
+    if kind.hasobject:
+        return np.concatenate(arrays)
+    return np.concatenate(arrays, out=aligned(sum(map(len, arrays)), kind), casting="unsafe")
+
+
+def _common_dtype(arrays: Sequence[Array]) -> np.dtype[Any]:
+    """NumPy's type for all arrays, but for int64 and uint64, which it would convert to floats."""
+    kind = np.result_type(*arrays)
+    if kind.kind != "f" or any(array.dtype.kind not in "iu" for array in arrays):
+        return kind
+    filled = [array for array in arrays if len(array)]
+    lowest = min((int(array.min()) for array in filled), default=0)
+    highest = max((int(array.max()) for array in filled), default=0)
+    for candidate in (np.int64, np.uint64):
+        if np.iinfo(candidate).min <= lowest and highest <= np.iinfo(candidate).max:
+            return np.dtype(candidate)
+    raise ValueError(f"ids from {lowest} to {highest} fit into no integers of 64 bits")
 
 
 def from_arrow(column: Any) -> Any:
@@ -143,24 +165,39 @@ def from_arrow(column: Any) -> Any:
     Parameters
     ----------
     column : pyarrow.ChunkedArray or pyarrow.Array
-        Numbers, booleans, lists of them, or lists of lists.
+        Numbers, booleans, times or text, lists of them, or lists of lists.
 
     Raises
     ------
     ValueError
-        For a column with nulls, as withheld truth is.
+        For a column with nulls, as withheld truth is, and for values that are no numbers to NumPy, such as
+        records.
     """
     if isinstance(column, pa.ChunkedArray):
+        column = as_type(column, plain_type(column.type))
         column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # of a release that gives one with no chunk
             column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     if column.null_count:
         raise ValueError("has nulls: it may be withheld")
     if not is_list(column.type):
-        return column.to_numpy(zero_copy_only=False)
+        return _array(column)
+    column = as_type(pa.chunked_array([column]), plain_type(column.type)).chunk(0)
     offsets = column.offsets.to_numpy().astype(np.int64)
     values = column.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
     return Ragged(from_arrow(values), offsets - offsets[0])
+
+
+def _array(column: Any) -> Array:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column, kind = column.dictionary_decode(), kind.value_type
+    if pa.types.is_null(kind):  # without any value
+        return np.empty(0, np.float64)
+    if pa.types.is_nested(kind) or pa.types.is_decimal(kind):
+        raise ValueError(f"holds {kind}: store numbers, or one column for each field of a record")
+    array: Array = column.to_numpy(zero_copy_only=False)
+    return array
 
 
 def columns(table: pa.Table) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -52,11 +52,20 @@ class Finder:
         """
         if not len(self._keys):
             return np.full(len(ids.values), -1)
-        wanted = ids.values.astype(self._known.dtype)  # if unsigned, -1 becomes an id that no particle has
+        wanted, is_possible = _converted(ids.values, self._known.dtype)
         number = np.minimum(np.searchsorted(self._known, wanted), len(self._known) - 1)
         key = ids.event * len(self._known) + number
         at = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
-        return np.where((self._known[number] == wanted) & (self._keys[at] == key), self._order[at], -1)
+        is_found = is_possible & (self._known[number] == wanted) & (self._keys[at] == key)
+        return np.where(is_found, self._order[at], -1)
+
+
+def _converted(ids: Array, dtype: np.dtype[Any]) -> tuple[Array, npt.NDArray[np.bool_] | bool]:
+    """Return ids in another type, and which of them it can hold; the others become arbitrary ones."""
+    if ids.dtype.kind not in "iu" or dtype.kind not in "iu" or ids.dtype == dtype:
+        return ids.astype(dtype), True
+    limits = np.iinfo(dtype)
+    return ids.astype(dtype), (ids >= limits.min) & (ids <= limits.max)
 
 
 def primary_ancestor(primary: Array, parent: Integers) -> Integers:

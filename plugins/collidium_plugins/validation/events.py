@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from collidium import physics
+from collidium.contracts.tables import is_list
 from collidium.physics.constants import BENDING, HCAL_CODE, m
 
 Array = npt.NDArray[Any]
@@ -49,7 +50,7 @@ class Block:
         """Return the flattened entries of a column. Raises MissingColumn."""
         if name not in self._columns:
             column: Any = self._column(name)
-            while pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+            while is_list(column.type):
                 column = pc.list_flatten(column)
             self._columns[name] = np.asarray(column)
         return self._columns[name]
@@ -113,7 +114,7 @@ class Block:
     @cached_property
     def parent(self) -> Integers:
         """Index of each particle's parent, or -1."""
-        return self.particle(self.event("particles"), self["particles.parent_id"].astype(np.uint64))
+        return self.particle(self.event("particles"), self["particles.parent_id"])
 
     @cached_property
     def final(self) -> npt.NDArray[np.bool_]:

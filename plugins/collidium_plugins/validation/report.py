@@ -14,7 +14,8 @@ import pyarrow as pa
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
 from collidium.datasets.reading.dataset import Dataset, parquet_files
-from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of, common_events
+from collidium.datasets.reading.shards import EventTable, blocks_of, common_events
+from collidium.datasets.reading.types import EventIds
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.runtime.progress import Progress, ProgressCount
 from collidium_plugins.validation.events import Block, MissingColumn

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from collidium import datasets
@@ -121,6 +122,84 @@ def test_root_has_all_columns(tmp_path: Path) -> None:
     for event, lists in zip(trees["tracks"], stored["tracks"].column("hit_ids").to_pylist(), strict=True):
         assert event.hit_ids.tolist() == [hit for track in lists for hit in track]
         assert event.hit_ids_lengths.tolist() == [len(track) for track in lists]
+
+
+def test_root_leaves_out_what_are_no_numbers(tmp_path: Path) -> None:
+    uproot = pytest.importorskip("uproot")
+    written = {
+        "half": pa.array([[1.5], []], pa.list_(pa.float16())),
+        "fixed": pa.array([[1, 2], [3, 4]], pa.list_(pa.uint64(), 2)),
+        "views": pa.array([[True], []], pa.list_view(pa.bool_())),
+        "lists": pa.array([[[1], []], []], pa.large_list(pa.list_view(pa.int32()))),
+        "weight": pa.array([0.5, None], pa.float16()),
+    }
+    others = {
+        "channel": pa.array(["ttbar", "zee"]),
+        "kind": pa.array(["a", "b"]).dictionary_encode(),
+        "kinds": pa.array([["a"], []], pa.list_(pa.string_view())),
+        "made": pa.array([0, 1], pa.timestamp("us")),
+        "took": pa.array([[0], [1]], pa.list_(pa.duration("s"))),
+        "big": pa.array([[1], [2]], pa.list_(pa.decimal128(38, 0))),
+        "record": pa.array([{"x": 1}, {"x": 2}]),
+        "none": pa.array([[], []], pa.list_(pa.null())),
+        "deep": pa.array([[[[1]]], []]),
+    }
+    table = pa.table({"event_id": pa.array([0, 1], pa.uint32()), **written, **others})
+    pq.write_table(table, tmp_path / "tracker_hits.parquet")
+    made = export(tmp_path, tmp_path / "events.root", "root")
+    assert [name.partition(" ")[0] for name in made.left_out] == [f"tracker_hits.{name}" for name in others]
+    with uproot.open(made.file) as file:
+        arrays = {
+            name: array.tolist()
+            for name, array in file["tracker_hits"].arrays(library="ak", how=dict).items()
+        }
+    assert not arrays.keys() & others.keys()
+    assert (arrays["half"], arrays["fixed"], arrays["views"]) == ([[1.5], []], [[1, 2], [3, 4]], [[True], []])
+    assert (arrays["lists"], arrays["lists_lengths"]) == ([[1], []], [[1, 0], []])
+    assert arrays["weight"][0] == 0.5
+
+
+def test_root_refuses_ids_with_nulls(tmp_path: Path) -> None:
+    pytest.importorskip("uproot")
+    ids = pa.array([[2**60 + 1, None]], pa.list_(pa.uint64()))
+    pq.write_table(pa.table({"event_id": [0], "particle_id": ids}), tmp_path / "tracker_hits.parquet")
+    with pytest.raises(UnusableDataset, match="column particle_id has nulls"):
+        export(tmp_path, tmp_path / "events.root", "root")
+
+
+def test_the_command_names_what_root_leaves_out(tmp_path: Path, isolated_environment: dict[str, str]) -> None:
+    pytest.importorskip("uproot")
+    hits = pq.read_table(EVENTS_DIRECTORY / "tracker_hits.parquet")
+    hits = hits.append_column("channel", pa.array(["ttbar"] * len(hits)))
+    pq.write_table(hits, tmp_path / "tracker_hits.parquet")
+    command = ["datasets", "export", str(tmp_path), "--config", "ttbar_pu0", "--format", "root"]
+    command += ["--events", "0:1", "-o", str(tmp_path / "x.root")]
+    done = run_command(command, isolated_environment, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Left out, as they hold no numbers: tracker_hits.channel (string)." in done.stderr
+
+
+def test_hepmc3_keeps_64_bits_of_ids() -> None:
+    """Ids that are equal as floats, and a parent id of another type, which has no particle."""
+    near = [{"particle_id": 2**60 + n, "parent_id": 2**60 + 1 if n > 1 else -1} for n in (1, 2, 3)]
+    table = particles(*near)
+    ids = pa.array([[2**60 + 1, 2**60 + 2, 2**60 + 3]], pa.list_(pa.uint64()))
+    table = table.set_column(table.column_names.index("particle_id"), "particle_id", ids)
+    parents = pa.array([[-1, 2**60 + 1, 2**60 + 2]], pa.list_(pa.int64()))
+    table = table.set_column(table.column_names.index("parent_id"), "parent_id", parents)
+    text = b"".join(event_texts(table)).decode()
+    assert [line.split()[1:4] for line in text.splitlines() if line.startswith("P")][2:] == [
+        ["3", "-1", "0"],
+        ["4", "-2", "0"],
+        ["5", "-3", "0"],
+    ]
+
+
+def test_hepmc3_rejects_columns_of_other_types() -> None:
+    table = particles(*PARTICLES)
+    texts = pa.array([["1"] * len(PARTICLES)])
+    with pytest.raises(UnusableDataset, match="lists of numbers in column px of table particles, not list"):
+        list(event_texts(table.set_column(table.column_names.index("px"), "px", texts)))
 
 
 def test_a_failed_export_keeps_the_existing_file(tmp_path: Path) -> None:

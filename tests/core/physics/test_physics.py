@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 from collidium import physics
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.physics import Helix, Ragged, constants, plots
+from collidium.physics.ragged import joined
 
 NUMBERS = arrays(np.float64, 6, elements=st.floats(-100, 100).filter(lambda value: abs(value) > 1e-3))
 
@@ -253,3 +254,28 @@ def test_intervals_of_fractions_are_those_of_wilson() -> None:
     low, high = plots.wilson([0, 5], [10, 10])
     np.testing.assert_allclose(low, [0, 0.5 - 0.5 / np.sqrt(11)], atol=1e-12)
     np.testing.assert_allclose(high, [1 / 11, 0.5 + 0.5 / np.sqrt(11)])
+
+
+@pytest.mark.parametrize(
+    ("known", "wanted", "expected"),
+    [
+        (np.array([1, 2], np.int32), np.array([2**32 + 1, 2], np.int64), [-1, 1]),
+        (np.array([2**64 - 1], np.uint64), np.array([-1], np.int64), [-1]),
+        (np.array([-1, 7], np.int64), np.array([2**64 - 1, 7], np.uint64), [-1, 1]),
+        (np.array([2**60 + 1, 2**60 + 2], np.uint64), np.array([2**60 + 2, 3], np.int64), [1, -1]),
+    ],
+)
+def test_a_finder_never_wraps_ids(known: Any, wanted: Any, expected: list[int]) -> None:
+    ids, others = (physics.Ragged(values, np.array([0, len(values)])) for values in (known, wanted))
+    assert physics.Finder(ids).rows(others).tolist() == expected
+
+
+def test_joined_integers_remain_integers() -> None:
+    large, small = np.array([2**60 + 1], np.uint64), np.array([-3], np.int64)
+    both = joined([large, small])
+    assert (both.dtype, both.tolist()) == (np.int64, [2**60 + 1, -3])
+    both = joined([np.array([2**63], np.uint64), np.array([3], np.int64)])
+    assert (both.dtype, both.tolist()) == (np.uint64, [2**63, 3])
+    assert joined([np.array(["a"], object), np.array(["b"], object)]).tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="fit into no integers of 64 bits"):
+        joined([np.array([2**63], np.uint64), small])

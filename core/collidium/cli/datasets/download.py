@@ -192,6 +192,8 @@ def _print_exported(made: Exported) -> None:
     files = f" in {made.files} files" if made.files > 1 else ""
     reused = f", {made.reused} of them already written" if made.reused else ""
     note(f"{made.events} events{files}, {size_text(made.bytes)}{reused}.")
+    if made.left_out:
+        note(f"Left out, as they hold no numbers: {', '.join(made.left_out)}.")
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -11,15 +11,14 @@ from typing import Any, BinaryIO, Final, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from collidium.contracts.tables import is_list, lengths_of
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
 from collidium.datasets.access import Fetched, catalogue, download
-from collidium.datasets.exporting import hepmc3
-from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of, common_events
-from collidium.errors import ConfigurationError, Conflict, UnusableDataset
+from collidium.datasets.exporting import hepmc3, root
+from collidium.datasets.reading.shards import EventTable, blocks_of, common_events
+from collidium.datasets.reading.types import EventIds
+from collidium.errors import Conflict, UnusableDataset
 from collidium.files import durable
 from collidium.files.durable import is_full, replacing
 from collidium.hub.downloads import NoRoom
@@ -45,6 +44,8 @@ class Exported:
     files: int = 1
     #: Number of files that an interrupted export had written before.
     reused: int = 0
+    #: ``table.column (type)`` of the columns that the format cannot hold.
+    left_out: Sequence[str] = ()
 
 
 def export(
@@ -67,7 +68,7 @@ def export(
     file
         The file, which is overwritten.
     format
-        ``"root"``: one tree per table (:func:`write_trees`), with an extra library; ``"hepmc3"``: text
+        ``"root"``: one tree per table (:func:`.root.write_trees`), with an extra library; ``"hepmc3"``: text
         of the generator's particles (:func:`.hepmc3.event_texts`).
     config, events
         As for :func:`~collidium.datasets.download`.
@@ -132,6 +133,9 @@ def export(
         bytes=sum(one.stat().st_size for one in files),
         files=len(files),
         reused=len(reused),
+        left_out=root.left_out({name: table.schema for name, table in opened.items()})
+        if format == "root"
+        else (),
     )
 
 
@@ -169,7 +173,7 @@ def _written_before(file: Path, files: Sequence[Path], content: Mapping[str, Any
 
 def _write(output: BinaryIO, file_format: Format, blocks: Iterator[Mapping[str, pa.Table]]) -> None:
     if file_format == "root":
-        write_trees(Path(output.name), blocks)
+        root.write_trees(Path(output.name), blocks)
         return
     output.write(hepmc3.HEADER)
     for block in blocks:
@@ -199,55 +203,3 @@ def whole(file: Path) -> Iterator[BinaryIO]:
         if is_full(error):
             raise NoRoom(f"the disk is full: {file} was not written") from error
         raise UnusableDataset(f"{file} cannot be written: {error.strerror}") from error
-
-
-def write_trees(file: Path, blocks: Iterable[Mapping[str, pa.Table]]) -> None:
-    """Write a tree for each table, with an entry for each event.
-
-    A list column becomes a ragged branch, with its length in branch ``n<column>``. Lists of lists are
-    concatenated per event, and branch ``<column>_lengths`` has the length of each. Withheld lists are empty.
-
-    Parameters
-    ----------
-    file
-        The file, which is overwritten.
-    blocks
-        Rows of some events by table. All blocks have the same tables and columns.
-
-    Raises
-    ------
-    ConfigurationError
-        If uproot is not installed.
-    """
-    try:
-        import awkward
-        import uproot
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(f"{error.name} is not installed: pip install 'collidium[root]'") from error
-    trees: dict[str, Any] = {}
-    with uproot.recreate(file) as output:
-        for block in blocks:
-            for table, rows in block.items():
-                branches = _branches(rows, awkward)
-                if table not in trees:
-                    types = {name: awkward.type(branch) for name, branch in branches.items()}
-                    trees[table] = output.mktree(table, {name: kind.content for name, kind in types.items()})
-                trees[table].extend(branches)
-
-
-def _branches(rows: pa.Table, awkward: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name in rows.column_names:
-        column: Any = rows.column(name)
-        if not is_list(column.type):
-            found[name] = awkward.Array(np.asarray(column))
-            continue
-        lengths, values = lengths_of(column), pc.list_flatten(column)
-        if is_list(values.type):
-            inner = lengths_of(values)
-            found[f"{name}_lengths"] = awkward.unflatten(inner.astype(np.int32), lengths)
-            offsets = np.concatenate([[0], np.cumsum(inner)])
-            ends = np.cumsum(lengths)
-            lengths, values = offsets[ends] - offsets[ends - lengths], pc.list_flatten(values)
-        found[name] = awkward.unflatten(np.asarray(values), lengths)
-    return found

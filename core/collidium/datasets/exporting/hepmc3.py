@@ -10,7 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from collidium.contracts.tables import is_list, is_number
 from collidium.errors import UnusableDataset
+from collidium.physics.ragged import Ragged
+from collidium.physics.truth import Finder
 
 HEADER: Final = b"HepMC::Version 3.02.06\nHepMC::Asciiv3-START_EVENT_LISTING\n"
 FOOTER: Final = b"HepMC::Asciiv3-END_EVENT_LISTING\n\n"
@@ -59,6 +62,12 @@ def event_texts(particles: pa.Table) -> Iterator[bytes]:
     missing = [name for name in _COLUMNS if name not in particles.column_names]
     if missing:
         raise UnusableDataset(f"HepMC3 needs column {', '.join(missing)} of table particles, which has none")
+    for name in _COLUMNS:
+        kind: Any = particles.schema.field(name).type
+        if not is_list(kind) or not is_number(kind.value_type):
+            raise UnusableDataset(
+                f"HepMC3 needs lists of numbers in column {name} of table particles, not {kind}"
+            )
     for row in range(len(particles)):
         event_id = particles.column("event_id")[row].as_py()
         columns = {name: particles.column(name).slice(row, 1) for name in _COLUMNS}
@@ -134,13 +143,10 @@ class _Lines:
 
 def _parents(particles: Arrays) -> npt.NDArray[np.int64]:
     """The index of each particle's parent; -1 if the table has none."""
-    ids = particles["particle_id"].astype(np.int64)
-    if not len(ids):
-        return np.empty(0, np.int64)
-    order = np.argsort(ids, kind="stable")
-    wanted = particles["parent_id"].astype(np.int64)
-    at = order[np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)]
-    return np.where((ids[at] == wanted) & (at != np.arange(len(ids))), at, -1)
+    one_event = np.array([0, len(particles["particle_id"])])
+    ids, wanted = (Ragged(particles[name], one_event) for name in ("particle_id", "parent_id"))
+    at = Finder(ids).rows(wanted)
+    return np.where(at != np.arange(len(at)), at, -1)
 
 
 def _generations(event_id: int, parent: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

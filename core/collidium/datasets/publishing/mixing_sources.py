@@ -17,7 +17,8 @@ from collidium.contracts.task import EventRange
 from collidium.datasets.publishing.blinding import CHANNELS
 from collidium.datasets.publishing.preparing import ReportProgress
 from collidium.datasets.publishing.survey import SurveyedConfig, problem, survey
-from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of
+from collidium.datasets.reading.shards import EventTable, blocks_of
+from collidium.datasets.reading.types import EventIds
 from collidium.datasets.schemas import without_notes
 from collidium.errors import UnusableDataset
 
@@ -55,7 +56,7 @@ class Source:
         """Yield the number of events of a block and its tables. Raises UnusableDataset for nulls."""
         for events, tables in blocks_of(self.tables, self.events):
             chosen = {
-                name: table.filter(np.isin(np.asarray(table["event_id"]), events))
+                name: table.filter(np.isin(np.asarray(table["event_id"]).astype(np.int64), events))
                 for name, table in tables.items()
             }
             for name, table in chosen.items():

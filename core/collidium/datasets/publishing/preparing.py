@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.cards import CARD, DatasetFile, split_card
 from collidium.datasets.publishing.blinding import CHANNELS, in_public_order, withheld_columns, without_truth
-from collidium.datasets.publishing.survey import SurveyedConfig, survey
+from collidium.datasets.publishing.survey import SurveyedConfig, SurveyedShard, survey
 from collidium.datasets.publishing.version import ConfigFiles
-from collidium.datasets.reading.shards import EventTable, blocks_of
+from collidium.datasets.reading.shards import EventTable, batch_rows, blocks_of
+from collidium.datasets.reading.types import as_schema, unified
 from collidium.datasets.schemas import folder, shard_name, without_notes
-from collidium.datasets.writing import ShardWriter
+from collidium.datasets.writing import ParquetFile, ShardWriter
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.files.durable import sha256_of
 from collidium.runtime.progress import Progress, ProgressCount
@@ -115,7 +117,11 @@ def prepare(publication: Publication, scratch: Path, report: ReportProgress) -> 
     configs = []
     for surveyed in found.configs:
         withheld = None if withholding is None else _withhold(withholding, surveyed, scratch, report)
-        named = _shards(surveyed) if withheld is None else _written_shards(withheld.public, surveyed.name)
+        named = (
+            _shards(with_equal_types(surveyed, scratch / "typed"))
+            if withheld is None
+            else _written_shards(withheld.public, surveyed.name)
+        )
         described = {_describe(path, name): path for name, path in named}
         files |= described
         configs.append(_config_files(surveyed, list(described), withheld))
@@ -140,6 +146,32 @@ def _shards(config: SurveyedConfig) -> Iterator[tuple[str, Path]]:
     for table, shards in sorted(config.tables.items()):
         for number, shard in enumerate(shards):
             yield f"{folder(config.name, table)}/{shard_name(number, len(shards))}", shard.path
+
+
+def with_equal_types(config: SurveyedConfig, scratch: Path) -> SurveyedConfig:
+    """Write shards again, below ``scratch``, whose columns have other types than those of other shards.
+
+    Blocks. Raises UnusableDataset for values that the common type does not hold.
+    """
+    tables = {
+        name: list(_typed(name, shards, scratch / folder(config.name, name)))
+        for name, shards in config.tables.items()
+    }
+    return replace(config, tables=tables)
+
+
+def _typed(table: str, shards: Sequence[SurveyedShard], scratch: Path) -> Iterator[SurveyedShard]:
+    if all(shard.schema.equals(shards[0].schema) for shard in shards):
+        yield from shards
+        return
+    schema = unified(table, {shard.path.name: shard.schema for shard in shards})
+    scratch.mkdir(parents=True)
+    for number, shard in enumerate(shards):
+        path = scratch / shard_name(number, len(shards))
+        with closing(ParquetFile(path, schema)) as file, pq.ParquetFile(shard.path) as source:
+            for batch in source.iter_batches(batch_rows(shard.path.stat().st_size, len(shard.events))):
+                file.write(as_schema(pa.table(batch), schema, shard.path.name))
+        yield replace(shard, path=path, schema=schema)
 
 
 def _written_shards(directory: Path, config: str) -> Iterator[tuple[str, Path]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from collidium.contracts.tables import is_list
+from collidium.contracts.tables import common_type, is_list
 from collidium.datasets import layout
 from collidium.datasets.reading.dataset import parquet_files
-from collidium.datasets.reading.shards import EventIds, batch_rows
+from collidium.datasets.reading.shards import batch_rows
+from collidium.datasets.reading.types import EventIds, checked_ids, only_records, why_unreadable
 from collidium.datasets.schemas import SCHEMAS
 from collidium.errors import UnusableDataset
 from collidium.runtime.progress import Progress, ProgressCount
@@ -134,9 +136,9 @@ def _read_shard(path: Path, shown: str, table: str, problems: list[dict[str, Any
             schema = file.schema_arrow
             events, uneven = _decode(file, table)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        problems.append(problem(shown, f"cannot be read as parquet: {error}"))
+        problems.append(problem(shown, why_unreadable(error)))
         return None
-    except _Unusable as error:
+    except (_Unusable, ValueError) as error:
         problems.append(problem(shown, str(error)))
         return None
     if uneven:
@@ -157,17 +159,14 @@ def _decode(file: pq.ParquetFile, table: str) -> tuple[EventIds, str | None]:
         raise _Unusable("has no column event_id")
     if len(set(schema.names)) != len(schema.names):
         raise _Unusable("has a column twice")
-    kind = schema.field("event_id").type
-    if not pa.types.is_integer(kind):
-        raise _Unusable(f"column event_id must hold integers, not {kind}")
+    if table in SCHEMAS and (records := only_records(schema)) is not None:
+        raise _Unusable(records)
+    checked_ids(pa.array([], schema.field("event_id").type))
     lists = [field.name for field in schema if is_list(field.type)] if table in SCHEMAS else []
     events = [np.empty(0, np.int64)]
     uneven = None
     for batch in file.iter_batches(_batch_rows(file)):
-        ids = batch.column("event_id")
-        if ids.null_count:
-            raise _Unusable("column event_id has nulls")
-        events.append(np.asarray(ids).astype(np.int64))
+        events.append(checked_ids(batch.column("event_id")))
         uneven = uneven or _uneven(batch, lists, events[-1])
     return np.concatenate(events), uneven
 
@@ -216,11 +215,10 @@ def _contradictions(
 
 def _of_table(directory: Path, table: str, shards: Sequence[SurveyedShard]) -> Iterator[dict[str, Any]]:
     first = shards[0]
-    others = [shard for shard in shards if not shard.schema.equals(first.schema)]
-    for shard in others[:_LISTED]:
+    differences = ((shard, _difference(first.schema, shard.schema)) for shard in shards)
+    for shard, difference in islice((pair for pair in differences if pair[1]), _LISTED):
         yield problem(
-            _shown(directory, shard),
-            f"has other columns than {_shown(directory, first)}: {_difference(first.schema, shard.schema)}",
+            _shown(directory, shard), f"has other columns than {_shown(directory, first)}: {difference}"
         )
     ids = np.sort(np.concatenate([np.unique(shard.events) for shard in shards]))
     repeated = np.unique(ids[1:][ids[1:] == ids[:-1]])
@@ -234,14 +232,15 @@ def _of_table(directory: Path, table: str, shards: Sequence[SurveyedShard]) -> I
 
 
 def _difference(expected: pa.Schema, there: pa.Schema) -> str:
+    """The difference between the columns of two shards; empty if they can be written with the same types."""
     for field in expected:
         index = there.get_field_index(field.name)
         if index < 0:
             return f"{field.name} is missing"
-        if there.field(index).type != field.type:
+        if common_type(field.type, there.field(index).type) is None:
             return f"{field.name} is {there.field(index).type}, not {field.type}"
     more = [name for name in there.names if name not in expected.names]
-    return f"{more[0]} is additional" if more else "in another order"
+    return f"{more[0]} is additional" if more else "in another order" if there.names != expected.names else ""
 
 
 def _events(shards: Sequence[SurveyedShard]) -> EventIds:

@@ -149,7 +149,7 @@ def flat(rows: pa.Table, table: str) -> pa.Table:
     >>> flat(pa.table({"event_id": [7], "x": [[0.5, 1.5]]}), "tracker_hits").to_pylist()
     [{'event_id': 7, 'hit_id': 0, 'x': 0.5}, {'event_id': 7, 'hit_id': 1, 'x': 1.5}]
     """
-    lists = [field.name for field in rows.schema if _is_list(field.type)]
+    lists = [field.name for field in rows.schema if is_list(field.type)]
     lengths = _lengths(rows, lists, table)
     columns: dict[str, Any] = {}
     for name in rows.column_names:
@@ -162,10 +162,6 @@ def flat(rows: pa.Table, table: str) -> pa.Table:
         columns[position] = pa.array(positions_in_event(lengths))
     order = [name for name in ("event_id", position) if name in columns]
     return pa.table({name: columns[name] for name in [*order, *(n for n in columns if n not in order)]})
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return is_list(kind) or pa.types.is_fixed_size_list(kind)
 
 
 def _lengths(rows: pa.Table, lists: list[str], table: str) -> npt.NDArray[np.int64]:

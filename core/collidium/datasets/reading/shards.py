@@ -12,16 +12,14 @@ from pathlib import Path
 from typing import Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import NOTE, EventRange
+from collidium.datasets.reading.types import EventIds, as_schema, checked_ids, unified, why_unreadable
 from collidium.datasets.schemas import canonical
 from collidium.errors import UnusableDataset
-
-EventIds = npt.NDArray[np.int64]
 
 #: Uncompressed bytes of one table that are decoded at once, by its footer; up to ten times as much in memory.
 BATCH_BYTES: Final = 32 * 1024**2
@@ -53,11 +51,13 @@ def parquet_errors(name: str) -> Iterator[None]:
     except MemoryError:  # pyarrow's is an ArrowException, too
         raise
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise UnusableDataset(f"{name}: cannot be read as parquet: {error}") from error
+        raise UnusableDataset(f"{name}: {why_unreadable(error)}") from error
 
 
 class EventTable:
     """A table of a dataset. Only its event ids are held in memory.
+
+    A column has one type in all shards (:func:`.types.unified`), and is null in shards without it.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class EventTable:
     Raises
     ------
     UnusableDataset
-        For an invalid file, or event ids that are not ascending and unique.
+        For an invalid file, event ids that are not ascending and unique, and columns without a common type.
 
     Attributes
     ----------
@@ -82,11 +82,8 @@ class EventTable:
         self._shards = [_Shard(name, path) for path in shards]
         self.event_ids: EventIds = np.sort(np.concatenate([shard.event_ids for shard in self._shards]))
         self._check_unique()
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns of the first shard by their canonical names."""
-        return self._shards[0].schema
+        #: The columns of all shards by their canonical names, in the order of the first.
+        self.schema: pa.Schema = unified(name, {shard.source.name: shard.schema for shard in self._shards})
 
     @property
     def bytes_per_event(self) -> float:
@@ -147,10 +144,11 @@ class EventTable:
         if not blocks:
             return
         span = EventRange(blocks[0].start, blocks[-1].stop)
-        readers = [_Reader(shard, span, batch_bytes) for shard in self._shards if shard.touches(span)]
+        shards = [shard for shard in self._shards if shard.touches(span)]
+        readers = [_Reader(shard, span, self.schema, batch_bytes) for shard in shards]
         for block in blocks:
             parts = [reader.take(block.stop) for reader in readers if reader.shard.touches(block)]
-            yield _in_order(parts) if parts else self._shards[0].schema.empty_table()
+            yield _in_order(parts) if parts else self.schema.empty_table()
 
     def load(
         self,
@@ -180,15 +178,16 @@ class EventTable:
         UnusableDataset
             For an unknown column.
         """
-        wanted = self._wanted(columns)
+        fields = [self.schema.field(name) for name in self._wanted(columns)]
+        wanted = pa.schema(fields).with_metadata(self.schema.metadata or {})
         shards = [shard for shard in self._shards if events is None or shard.touches(events)]
         parts = [shard.rows(events, wanted, use_threads) for shard in shards]
-        return _in_order(parts or [self._shards[0].schema.empty_table().select(wanted)])
+        return _in_order(parts or [wanted.empty_table()])
 
     @property
     def columns(self) -> list[str]:
         """Canonical names, in the order of the files."""
-        return self._shards[0].schema.names
+        return self.schema.names
 
     def _wanted(self, columns: Sequence[str] | None) -> list[str]:
         if columns is None:
@@ -231,7 +230,10 @@ class _Shard:
             self._footer = file.metadata
             groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
             self.edges = np.cumsum([0, *(group.num_rows for group in groups)])
-            self.event_ids = _event_ids(source, file)
+            try:
+                self.event_ids = _event_ids(source, file)
+            except ValueError as error:
+                raise UnusableDataset(f"{source.name}: {error}") from error
         if len(self.event_ids) != self.edges[-1]:
             raise UnusableDataset(
                 f"{source.name}: has {len(self.event_ids)} rows, not the {self.edges[-1]} of its footer"
@@ -250,7 +252,7 @@ class _Shard:
 
     def decoded_bytes(self, names: Sequence[str]) -> int:
         """Bytes that columns take in memory, by number and physical type of their values."""
-        stored = {self.columns[name] for name in names}
+        stored = {self.columns[name] for name in names if name in self.columns}
         groups = (self._footer.row_group(number) for number in range(self._footer.num_row_groups))
         chunks = (group.column(number) for group in groups for number in range(group.num_columns))
         return sum(
@@ -259,34 +261,35 @@ class _Shard:
             if chunk.path_in_schema.partition(".")[0] in stored
         )
 
-    def rows(self, events: EventRange | None, names: Sequence[str], use_threads: bool = True) -> pa.Table:
+    def as_schema(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+        """Convert decoded rows with stored names to the columns and types of a table."""
+        named = {new: rows.column(old) for new, old in self.columns.items() if old in rows.column_names}
+        return as_schema(pa.table(named), schema, self.source.name)
+
+    def rows(self, events: EventRange | None, schema: pa.Schema, use_threads: bool = True) -> pa.Table:
         """Decode the rows of some events, or of all, at once."""
         first, last = 0, len(self.event_ids)
         if events is not None:
             first, last = (int(n) for n in np.searchsorted(self.event_ids, [events.start, events.stop]))
         begin = max(int(np.searchsorted(self.edges, first, side="right")) - 1, 0)
         end = int(np.searchsorted(self.edges, last, side="left"))
-        stored = [self.columns[name] for name in names]
+        stored = [self.columns[name] for name in schema.names if name in self.columns]
         threads = use_threads and _may_use_threads(self.source)
         with parquet_errors(self.source.name), _opened(self.source, self._footer) as file:
             table = file.read_row_groups(list(range(begin, end)), columns=stored, use_threads=threads)
-        return (
-            table.select(stored)
-            .rename_columns(list(names))
-            .slice(first - int(self.edges[begin]), last - first)
-        )
+        return self.as_schema(table.slice(first - int(self.edges[begin]), last - first), schema)
 
 
 class _Reader:
     """Reads the rows of a shard in order."""
 
-    def __init__(self, shard: _Shard, span: EventRange, batch_bytes: int) -> None:
+    def __init__(self, shard: _Shard, span: EventRange, schema: pa.Schema, batch_bytes: int) -> None:
         self.shard = shard
         self._position, self._end = (
             int(n) for n in np.searchsorted(shard.event_ids, [span.start, span.stop])
         )
-        self._batches = _decoded(shard, self._position, batch_bytes)
-        self._left = shard.schema.empty_table()
+        self._batches = _decoded(shard, self._position, schema, batch_bytes)
+        self._left = schema.empty_table()
 
     def take(self, stop: int) -> pa.Table:
         """The rows not yet taken whose event is below ``stop``."""
@@ -303,7 +306,7 @@ class _Reader:
         return rows.slice(0, wanted)
 
 
-def _decoded(shard: _Shard, position: int, batch_bytes: int) -> Iterator[pa.Table]:
+def _decoded(shard: _Shard, position: int, schema: pa.Schema, batch_bytes: int) -> Iterator[pa.Table]:
     """Decode the rows from a position on, in batches of bounded size.
 
     This is not a method of the reader because the two would form a reference cycle, which kept hundreds of MB
@@ -318,7 +321,7 @@ def _decoded(shard: _Shard, position: int, batch_bytes: int) -> Iterator[pa.Tabl
     threads = _may_use_threads(shard.source)
     with parquet_errors(shard.source.name), _opened(shard.source) as file:
         for batch in file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=threads):
-            table = pa.table(batch).select(columns).rename_columns(list(shard.columns))
+            table = shard.as_schema(pa.table(batch), schema)
             yield table.slice(min(skip, table.num_rows))
             skip = max(skip - table.num_rows, 0)
 
@@ -345,15 +348,10 @@ def batch_rows(size: int, rows: int, batch_bytes: int = BATCH_BYTES) -> int:
 
 def _event_ids(source: Path | OpenableShard, file: pq.ParquetFile) -> EventIds:
     """Decode the event ids by batches. Stops at the first that is not ascending."""
-    if not pa.types.is_integer(file.schema_arrow.field("event_id").type):
-        raise UnusableDataset(f"{source.name}: column event_id must be integers without nulls")
-    found = [np.empty(0, np.int64)]
+    found = [checked_ids(pa.array([], file.schema_arrow.field("event_id").type))]
     last = found[0]
     for batch in file.iter_batches(BATCH_ROWS, columns=["event_id"], use_threads=False):
-        column = batch.column(0)
-        if column.null_count:
-            raise UnusableDataset(f"{source.name}: column event_id must be integers without nulls")
-        found.append(np.asarray(column).astype(np.int64))
+        found.append(checked_ids(batch.column(0)))
         ids = np.concatenate([last, found[-1]])
         if np.any(ids[1:] < ids[:-1]):
             raise UnusableDataset(f"{source.name}: event ids are not ascending")
@@ -365,7 +363,7 @@ def _event_ids(source: Path | OpenableShard, file: pq.ParquetFile) -> EventIds:
 
 
 def _in_order(parts: Sequence[pa.Table]) -> pa.Table:
-    table = pa.concat_tables(parts, promote_options="permissive")
+    table = pa.concat_tables(parts)
     events = np.asarray(table.column("event_id"))
     if np.any(events[1:] < events[:-1]):
         table = table.take(pc.sort_indices(table, [("event_id", "ascending")]))
