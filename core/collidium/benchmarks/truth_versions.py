@@ -29,7 +29,7 @@ from collidium.hub.sources import HubDataset, locate
 from collidium.records import EvalEvents, TaskData, as_json
 from collidium.runtime.progress import Progress
 from collidium.scoring.predictions import largest
-from collidium.scoring.truth.importing import build_from
+from collidium.scoring.truth.importing import UNNAMED, build_from
 from collidium.scoring.truth.tables import TruthTable
 from collidium.scoring.truth.versions import Hashes, Truth, manifest_key, table_key, whole
 
@@ -308,7 +308,7 @@ async def _evaluated(config: str) -> list[EventRange]:
     return [
         events_of(truth)
         for truth in truths
-        if (truth.task, truth.version) in current and truth.manifest["dataset"] == config
+        if (truth.task, truth.version) in current and truth.manifest["dataset"] in (config, UNNAMED)
     ]
 
 

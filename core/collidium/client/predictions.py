@@ -6,7 +6,8 @@ encoding of other integers: about 2 bytes per hit for tracks, compared with 6 fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -45,14 +46,15 @@ def write_predictions(predictions: Columns, path: str | Path) -> None:
     Parameters
     ----------
     predictions : pyarrow.Table, data frame, or mapping of str to array_like
-        The columns of the task, each of shape (rows,).
+        The columns of the task, each of shape (rows,). Ids may be in the index of a pandas frame.
     path : str or pathlib.Path
         The parquet file.
 
     Raises
     ------
     ValueError
-        If there is no integer column ``event_id``, there are nulls, or columns have different lengths.
+        If there is no integer column ``event_id``, columns have nulls, different lengths, the same name, or
+        integers with more than 64 bits.
     TypeError
         If the predictions are of another type.
     """
@@ -135,6 +137,11 @@ class PredictionsWriter:
 def _checked(predictions: Columns) -> pa.Table:
     """Return the predictions as a table sorted by event."""
     table = _as_table(predictions)
+    _check_names(table.column_names)
+    for number, field in enumerate(table.schema):
+        if isinstance(field.type, pa.DictionaryType):  # categories, which files may hold, too
+            decoded = table.column(number).cast(field.type.value_type)
+            table = table.set_column(number, field.name, decoded)
     if table.schema.get_field_index("event_id") < 0:
         raise ValueError(f"predictions need a column event_id; there are {', '.join(table.column_names)}")
     if not pa.types.is_integer(table.schema.field("event_id").type):
@@ -152,14 +159,46 @@ def _as_table(predictions: Columns) -> pa.Table:
     if isinstance(predictions, pa.Table):
         return predictions
     by_name: Any = predictions
-    if hasattr(predictions, "keys"):  # first: by names, a data frame does not bring its index
-        return pa.table({str(name): by_name[name] for name in by_name.keys()})  # noqa: SIM118 -- iterating a frame is not promised
+    if hasattr(predictions, "keys"):  # first: by names, a data frame brings only ids of its index
+        named = [(str(name), name) for name in by_name.keys()]  # noqa: SIM118 -- iterating a frame is not promised
+        _check_names([name for name, _ in named])
+        columns = {name: _array(name, by_name[key]) for name, key in named}
+        return pa.table(columns | _ids_of_index(by_name, columns))
     if hasattr(predictions, "__arrow_c_stream__"):
-        return pa.table(predictions)
+        try:
+            return pa.table(predictions)
+        except pa.ArrowException as error:
+            raise ValueError(
+                f"predictions cannot be converted to Arrow, whose integers have at most 64 bits: {error}"
+            ) from error
     raise TypeError(
         "predictions must be the path of a parquet file, or what write_predictions takes (a table, a data "
         f"frame, or arrays by column name), not {type(predictions).__name__}"
     )
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"predictions have several columns called {', '.join(repeated)}")
+
+
+def _ids_of_index(frame: Any, columns: Collection[str]) -> dict[str, Any]:
+    """The ids in the index of a pandas frame, which its files have as columns."""
+    names = getattr(getattr(frame, "index", None), "names", ())
+    ids = [name for name in names if isinstance(name, str) and name.endswith("_id") and name not in columns]
+    return {name: _array(name, frame.index.get_level_values(name)) for name in ids}
+
+
+def _array(name: str, values: Any) -> Any:
+    """Convert a column. Raises ValueError with its name."""
+    if isinstance(getattr(values, "dtype", None), np.dtype) and not values.dtype.isnative:
+        values = np.asarray(values).astype(values.dtype.newbyteorder("="))
+    try:
+        # A polars Series is a stream of chunks.
+        made: Any = pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
+    except (pa.ArrowException, OverflowError) as error:
+        raise ValueError(f"column {name} cannot be converted to Arrow: {error}") from error
+    return made
 
 
 def _narrowed(table: pa.Table, field: pa.Field[Any]) -> pa.Field[Any]:

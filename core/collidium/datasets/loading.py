@@ -198,4 +198,18 @@ def convert(table: pa.Table, to: Frame) -> Any:
         library: Any = import_module(to)
     except ImportError as error:
         raise ImportError(f"to={to!r} needs {to}: pip install {to}", name=to) from error
-    return table.to_pandas() if to == "pandas" else library.from_arrow(table)
+    return _to_pandas(table, library) if to == "pandas" else library.from_arrow(table)
+
+
+def _to_pandas(table: pa.Table, pandas: Any) -> Any:
+    """Convert integers with nulls, such as withheld ids, to pandas' nullable ones instead of floats."""
+
+    def nullable(kind: pa.DataType) -> Any:
+        return pandas.api.types.pandas_dtype(str(kind).replace("uint", "UInt").replace("int", "Int"))
+
+    frame = table.to_pandas(integer_object_nulls=True)
+    for name in table.column_names:
+        column = table.column(name)
+        if pa.types.is_integer(column.type) and column.null_count:
+            frame[name] = column.to_pandas(types_mapper=nullable)
+    return frame

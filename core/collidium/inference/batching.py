@@ -201,9 +201,13 @@ class Outputs:
         return found
 
 
+#: -1 as an unsigned integer of 32 or 64 bits.
+_WRAPPED: Final = (2**32 - 1, 2**64 - 1)
+
+
 def _unique_ids(ids: npt.NDArray[Any], rows: Integers, event_ids: Integers) -> Integers:
     """Make ids of different events differ, and keep -1. Raises ModelRefused for other negative ids."""
-    if len(ids) and ids.min() < -1:
+    if len(ids) and (ids.min() < -1 or (ids.dtype.kind == "u" and int(ids.max()) in _WRAPPED)):
         raise ModelRefused(Code.OUT_OF_BOUNDS, "ids are 0 or more, or -1 for none")
     if len(ids) and ids.max() >= IDS_PER_EVENT:
         edges = np.cumsum(rows)[:-1]

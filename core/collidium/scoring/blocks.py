@@ -179,6 +179,10 @@ class PlanRequest(FooterRequest):
     blocks: tuple[TruthBlock, ...] = ()
     job_rows: int | None = None
 
+    @property
+    def events(self) -> EventRange | None:
+        return EventRange(self.blocks[0].events.start, self.blocks[-1].events.stop) if self.blocks else None
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -5,6 +5,7 @@ Runs in a worker process, as a footer is untrusted input, too.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,12 +16,16 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from collidium.contracts.task import Card, Column, Problem
+from collidium.contracts.tables import UNREADABLE_INTEGERS, is_beyond_64_bits
+from collidium.contracts.task import Card, Column, EventRange, Problem
 from collidium.scoring.problems import MAX_PROBLEMS
 
 #: How to treat columns that the task does not ask for; ignored ones are never decoded.
 ExtraColumns = Literal["refuse", "ignore"]
 
+#: The name that pandas gives to an index without a name.
+_INDEX_COLUMN: Final = re.compile(r"__index_level_\d+__")
+_INDEX_HINT: Final = ": it is the index of a pandas frame, which to_parquet(..., index=False) leaves out"
 _MAGIC: Final = b"PAR1"
 _ENCRYPTED_MAGIC: Final = b"PARE"
 #: Maximum size of a footer. 10,000 row groups of three columns take 4 MB.
@@ -65,6 +70,11 @@ class FooterRequest:
     max_rows: int
     extra_columns: ExtraColumns = "refuse"
 
+    @property
+    def events(self) -> EventRange | None:
+        """The events that may be predicted, if they are known."""
+        return None
+
 
 def largest(rows: int, columns: int, groups: int) -> int:
     """Maximum size in bytes of a file with these rows, columns and row groups."""
@@ -93,6 +103,8 @@ def inspect(request: FooterRequest) -> tuple[Footer | None, list[Problem]]:
     except Exception as error:  # a hostile footer makes the reader raise all kinds; each means the same
         if is_of_machine(error):
             raise
+        if is_beyond_64_bits(error):
+            return None, [Problem("wrong-type", f"the file {UNREADABLE_INTEGERS}")]
         return None, [Problem("corrupt", f"the parquet footer cannot be read: {first_line(error)}")]
 
 
@@ -151,7 +163,8 @@ def _column_problems(request: FooterRequest, schema: pa.Schema) -> Iterator[Prob
         if name not in card.column_names:
             if not _is_refused(request, name):
                 continue
-            yield Problem("extra-column", f"is not asked for{wanted}", name[:100])
+            hint = _INDEX_HINT if _INDEX_COLUMN.fullmatch(name) else ""
+            yield Problem("extra-column", f"is not asked for{hint}{wanted}", name[:100])
             wanted = ""
         elif count > 1:
             yield Problem("repeated-column", f"is there {count} times", name)
@@ -180,6 +193,8 @@ def _size_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterato
             f"the file has {rows} rows, at most {request.max_rows} are there to be predicted",
             count=rows - request.max_rows,
         )
+        if request.events is not None:  # which is often why there are too many
+            yield from _event_problems(request.events, metadata)
     elif metadata.num_row_groups > MAX_ROW_GROUPS:
         yield Problem(
             "too-many-row-groups",
@@ -192,6 +207,24 @@ def _size_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterato
         yield Problem(
             "too-many-columns",
             f"the file has {metadata.num_columns} columns, at most {MAX_COLUMNS} are looked at",
+        )
+
+
+def _event_problems(events: EventRange, metadata: pq.FileMetaData) -> Iterator[Problem]:
+    """Events outside of the range according to statistics, as such a file is not decoded."""
+    groups = (metadata.row_group(number) for number in range(min(metadata.num_row_groups, MAX_ROW_GROUPS)))
+    claims = [(group.num_rows, *_claimed_events(group)) for group in groups]
+    known = [(rows, first, last) for rows, first, last in claims if first is not None and last is not None]
+    outside = [claim for claim in known if claim[1] < events.start or claim[2] >= events.stop]
+    if outside:
+        first, last = min(claim[1] for claim in outside), max(claim[2] for claim in outside)
+        none = sum(rows for rows, first, last in outside if last < events.start or first >= events.stop)
+        yield Problem(
+            "unknown-event",
+            f"has events outside of {events.start} to {events.stop - 1}",
+            "event_id",
+            event_id=first if first < events.start else last,
+            count=max(none, 1),
         )
 
 
@@ -246,5 +279,7 @@ def _claimed_events(group: pq.RowGroupMetaData) -> tuple[int | None, int | None]
     statistics: Any = next((c.statistics for c in columns if c.path_in_schema == "event_id"), None)
     if statistics is None or not statistics.has_min_max:
         return None, None
-    first, last = int(statistics.min), int(statistics.max)
+    first, last = statistics.min, statistics.max
+    if not isinstance(first, int) or not isinstance(last, int):
+        return None, None
     return (first, last) if first <= last else (None, None)

@@ -103,6 +103,8 @@ CARD = Card(
     ),
 )
 
+#: -1 as an unsigned integer.
+WRAPPED = (2**32 - 1, 2**64 - 1)
 #: Rows shown for each kind of problem.
 EXAMPLES = 5
 
@@ -143,8 +145,14 @@ def problems_of(events: Iterable[Event]) -> list[Problem]:
     negative_track = _Finding(
         "negative-track", "track_id", "track_id is negative; use 0 or more, or -1 for a hit without a track."
     )
+    wrapped_track = _Finding(
+        "negative-track",
+        "track_id",
+        "track_id is -1 that an unsigned type turned into its largest number; write -1 in a signed type.",
+    )
     for event in events:
         negative_track.add(event, _below(event.track_id, -1))
+        wrapped_track.add(event, _wrapped(event.track_id))
         if event.same_hits:
             continue
         negative = _below(event.hit_id, 0)
@@ -153,7 +161,7 @@ def problems_of(events: Iterable[Event]) -> list[Problem]:
         negative_hit.add(event, negative)
         unknown_hit.add(event, np.setdiff1d(unknown, negative, assume_unique=True))
         repeated.add(event, _repeated(places, len(event.true_hit_id), len(places) - len(unknown)))
-    findings = (negative_hit, unknown_hit, repeated, negative_track)
+    findings = (negative_hit, unknown_hit, repeated, negative_track, wrapped_track)
     return [finding.problem() for finding in findings if finding.count]
 
 
@@ -162,6 +170,16 @@ def _below(ids: npt.NDArray[np.integer], minimum: int) -> Rows:
     if ids.dtype.kind == "u" or not len(ids) or ids.min() >= minimum:
         return np.empty(0, np.intp)
     return np.flatnonzero(ids < minimum)
+
+
+def _wrapped(ids: npt.NDArray[np.integer]) -> Rows:
+    """Return rows with -1 as unsigned integers of 32 or 64 bits, which would be one track over all noise.
+
+    Small types are left out: 255 may be the last of 256 tracks.
+    """
+    if ids.dtype.kind != "u" or not len(ids) or int(ids.max()) < WRAPPED[0]:
+        return np.empty(0, np.intp)
+    return np.flatnonzero(np.logical_or.reduce([ids == wrapped for wrapped in WRAPPED]))
 
 
 def _repeated(places: npt.NDArray[np.int64], hits: int, known: int) -> Rows:

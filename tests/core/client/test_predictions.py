@@ -127,3 +127,68 @@ def test_other_types_raise_a_helpful_type_error(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="write_predictions"):
         write_predictions([1, 2], tmp_path / "p.parquet")
     assert list(tmp_path.iterdir()) == []
+
+
+def frames(kind: str) -> list[Any]:
+    """The same rows in every form that a library has for them."""
+    events, hits, tracks = [3, 3, 4], [0, 1, 0], [2**60 + 1, -1, 7]
+    columns = {"event_id": np.array(events), "hit_id": np.array(hits), "track_id": np.array(tracks)}
+    if kind == "numpy":
+        swapped = {name: values.astype(">i8") for name, values in columns.items()}
+        return [columns, swapped, swapped | {"event_id": np.array(events, ">u4")}]
+    if kind == "arrow":
+        category = pa.array(events).dictionary_encode()
+        return [pa.table(columns), pa.table(columns | {"event_id": category})]
+    if kind == "polars":
+        polars = pytest.importorskip("polars")
+        frame = polars.DataFrame(columns)
+        halves = polars.concat([frame[:2], frame[2:]], rechunk=False)
+        return [frame, halves, {name: halves[name] for name in columns}, frame.cast({"hit_id": polars.UInt8})]
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(columns)
+    swapped = pandas.DataFrame(
+        {name: pandas.Series(values.astype(">i8")) for name, values in columns.items()}
+    )
+    return [
+        *(frame, frame.set_index("event_id"), frame.set_index(["event_id", "hit_id"])),
+        *(frame.set_index("hit_id"), frame.rename_axis("row"), swapped, swapped.set_index("event_id")),
+        *(frame.convert_dtypes(), frame.astype("Int64"), frame.astype({"hit_id": "UInt8"})),
+        *(frame.astype("category"), frame.convert_dtypes(dtype_backend="pyarrow")),
+        *(frame.set_index(np.array([9, 8, 7])), frame.astype(object), dict(frame.items())),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["numpy", "arrow", "polars", "pandas"])
+def test_frames_of_all_libraries_are_written_alike(kind: str, tmp_path: Path) -> None:
+    for number, frame in enumerate(frames(kind)):
+        path = tmp_path / f"{number}.parquet"
+        write_predictions(frame, path)
+        table = pq.read_table(path).select(["event_id", "hit_id", "track_id"])
+        expected = {"event_id": [3, 3, 4], "hit_id": [0, 1, 0], "track_id": [2**60 + 1, -1, 7]}
+        assert table.to_pydict() == expected, number
+        assert len(pq.read_schema(path).names) == 3, number
+        with PredictionsWriter(path) as writer:
+            writer.write(frame)
+        assert pq.read_table(path).select(list(expected)).to_pydict() == expected, number
+
+
+def test_unusable_frames_are_named(tmp_path: Path) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    ids = {"event_id": [1], "hit_id": [2]}
+    twice = pandas.DataFrame([[1, 2, 3]], columns=["event_id", "hit_id", "hit_id"])
+    wide = polars.DataFrame({"event_id": polars.Series([1], dtype=polars.Int128)})
+    missing = pandas.DataFrame(ids).astype("Int64")
+    missing.loc[0, "hit_id"] = pandas.NA
+    for frame, message in [
+        (twice, "several columns called hit_id"),
+        (pa.table([[1], [2]], names=["event_id", "event_id"]), "several columns called event_id"),
+        ({1: [1], "1": [2], "event_id": [1]}, "several columns called 1"),
+        (wide, "integers have at most 64 bits"),
+        ({"event_id": [2**70]}, "column event_id cannot be converted"),
+        (ids | {"track_id": np.zeros((1, 2))}, "column track_id cannot be converted"),
+        (missing, "must not have nulls; there are some in hit_id"),
+        (pandas.DataFrame({"event_id": [1.0]}), "column event_id must hold integers, not double"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            write_predictions(frame, tmp_path / "p.parquet")
+        assert not list(tmp_path.iterdir())

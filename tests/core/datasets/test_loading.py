@@ -176,6 +176,25 @@ def test_tables_are_converted_to_other_libraries(directory: Path, to: Any) -> No
     assert [[*event] for event in made["x"]] == [[5.0], [6.0, 6.0], [7.0, 7.0, 7.0]]
 
 
+def test_withheld_ids_are_no_floats_in_pandas(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    large = 2**60 + 1
+    columns = {
+        "x": pa.array([[1.0], [2.0]]),
+        "particle_id": pa.array([[large], None], pa.list_(pa.uint64())),
+        "hit_ids": pa.array([[[large, None]], [[1]]], pa.list_(pa.list_(pa.int64()))),
+    }
+    hits = pa.table({"event_id": pa.array([0, 1], pa.uint32()), **columns})
+    pq.write_table(hits, tmp_path / "tracker_hits.parquet")
+    frame = datasets.load(tmp_path, tables="tracker_hits", rows="flat", to="pandas")
+    assert str(frame["particle_id"].dtype) == "UInt64"
+    assert frame["particle_id"].tolist()[0] == large
+    assert frame["particle_id"].isna().tolist() == [False, True]
+    assert [list(ids) for ids in frame["hit_ids"]] == [[large, None], [1]]
+    whole = datasets.load(tmp_path, tables="tracker_hits", events="0:1", rows="flat", to="pandas")
+    assert str(whole["particle_id"].dtype) == "uint64"
+
+
 def test_a_missing_library_is_named(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(ImportError, match="to='polars' needs polars: pip install polars"):

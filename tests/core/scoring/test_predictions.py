@@ -120,6 +120,11 @@ def too_many_rows(path: Path) -> None:
     pq.write_table(pa.concat_tables([good(), good()]), path)
 
 
+def too_many_rows_of_other_events(path: Path) -> None:
+    others = good().set_column(0, "event_id", pa.array(np.full(ROWS, 40), pa.int64()))
+    pq.write_table(pa.concat_tables([others, good()]), path, row_group_size=ROWS)
+
+
 def repeated_column(path: Path) -> None:
     table = good()
     pq.write_table(table.append_column("value", table.column("value")), path)
@@ -153,6 +158,10 @@ BAD: dict[str, tuple[Write, list[tuple[str, str | None, int]]]] = {
     "huge footer": (huge_footer, [("footer-too-large", None, 1)]),
     "bomb": (bomb, [("too-many-rows", None, 30_000_000 - ROWS)]),
     "too many rows": (too_many_rows, [("too-many-rows", None, ROWS)]),
+    "too many rows of other events": (
+        too_many_rows_of_other_events,
+        [("too-many-rows", None, ROWS), ("unknown-event", "event_id", ROWS)],
+    ),
     "no rows": (lambda path: pq.write_table(good().slice(0, 0), path), [("no-rows", None, 1)]),
     "missing column": (
         lambda path: pq.write_table(good().drop(["value"]), path),
@@ -340,3 +349,22 @@ def test_very_many_extra_columns_are_too_many(tmp_path: Path) -> None:
     table = pa.table({**{name: good()[name] for name in good().column_names}, **many})
     pq.write_table(table, tmp_path / "p.parquet")
     assert ignoring(tmp_path / "p.parquet") == ["too-many-columns"]
+
+
+def test_the_index_of_a_pandas_frame_has_a_hint(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    path = tmp_path / "predictions.parquet"
+    columns = {"event_id": [10, 10, 10], "item_id": [0, 1, 2], "value": [0.5, 0.5, 0.5]}
+    pandas.DataFrame(columns, index=[5, 2, 9]).to_parquet(path)
+    _, (problem,) = make_plan(PlanRequest(path, toy_task.Toy.card, 10))
+    assert (problem.code, problem.column) == ("extra-column", "__index_level_0__")
+    assert "to_parquet(..., index=False)" in problem.detail
+
+
+def test_integers_beyond_64_bits_are_named(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    path = tmp_path / "predictions.parquet"
+    polars.DataFrame({"event_id": polars.Series([10], dtype=polars.Int128)}).write_parquet(path)
+    plan, (problem,) = make_plan(PlanRequest(path, toy_task.Toy.card, 10))
+    assert (plan, problem.code) == (None, "wrong-type")
+    assert "more than 64 bits, such as polars' Int128" in problem.detail

@@ -16,6 +16,7 @@ import toy_task
 from tests.waiting import until
 from toy_task import SIZES, Make, Toy
 
+from collidium.contracts.tables import flatten
 from collidium.contracts.task import EventRange, Reconstruction, Tables, UnusableTruth
 from collidium.datasets import Dataset
 from collidium.errors import ConfigurationError, ScoringFailed, UnusableDataset
@@ -127,6 +128,22 @@ async def test_a_task_that_cannot_use_the_dataset_leaves_nothing(make: Make, tmp
     with pytest.raises(ScoringFailed):
         await make(tmp_path, task=toy_task.Broken("raises in score"))
     assert list((tmp_path / "toy").iterdir()) == []
+
+
+async def test_columns_that_a_task_lacks_are_named(make: Make, tmp_path: Path) -> None:
+    for task, message in [
+        (LacksColumn(), 'task toy cannot use these tables: Field "pt" does not exist in schema'),
+        (BaselineLacksColumn(), 'task toy cannot use these tables: Field "pt" does not exist in schema'),
+        (NoList(), "task toy cannot use these tables: .*list_value_length"),
+    ]:
+        with pytest.raises(UnusableDataset, match=message):
+            await make(tmp_path, task=task)
+        assert not list(tmp_path.rglob("*.json"))
+
+
+async def test_events_beyond_32_bits_are_refused(make: Make, tmp_path: Path) -> None:
+    with pytest.raises(UnusableDataset, match="have ids below 4294967296"):
+        await make(tmp_path, events=EventRange(2**32, 2**32 + 1))
 
 
 async def test_an_import_that_is_given_up_leaves_nothing_that_counts(make: Make, tmp_path: Path) -> None:
@@ -261,6 +278,21 @@ class OtherAnswers(NoBaseline):
 class Refuses(NoBaseline):
     def prepare(self, tables: Tables) -> dict[str, pa.Table]:
         raise UnusableTruth("items lack what is needed")
+
+
+class LacksColumn(NoBaseline):
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        return {"answers": tables["items"].select(["event_id"]).append_column("x", tables["items"]["pt"])}
+
+
+class BaselineLacksColumn(Toy):
+    def baselines(self) -> dict[str, Reconstruction]:
+        return {"pt": lambda tables: pa.table({"event_id": tables["items"].column("pt")})}
+
+
+class NoList(NoBaseline):
+    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
+        return {"answers": flatten(tables["items"], ["event_id"])}
 
 
 class WrongType(NoBaseline):

@@ -63,6 +63,15 @@ def test_unusable_truth(columns: dict[str, list[object]], message: str) -> None:
         TASK.prepare({"jets": pa.table(columns)})
 
 
+@pytest.mark.parametrize("baseline", ["impact", "deepsets"])
+def test_baselines_name_the_columns_that_they_lack(baseline: str) -> None:
+    ids = {"event_id": pa.array([0], pa.uint32())}
+    tracks = pa.table(ids | {name: [[0.1]] for name in ("d0", "z0", "phi", "theta", "qop")})
+    jets = pa.table(ids | {"jet_id": [[0]], "eta": [[0.1]]})
+    with pytest.raises(UnusableTruth, match="table jets lacks pt, phi, mass"):
+        TASK.baselines()[baseline]({"jets": jets, "tracks": tracks})
+
+
 # -- metrics by hand ------------------------------------------------------------------------------------
 
 #: Three b jets, two of charm, five light ones, so that 70% of b jets are 2.1 of them.

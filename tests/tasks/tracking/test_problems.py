@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from .blocks import problems
+import pyarrow as pa
+import pytest
+
+from collidium_tasks.tracking.card import problems_of
+from collidium_tasks.tracking.events import events_of
+
+from .blocks import blocks, dataset, predictions, prepare, problems
 from .reference import Hit, Row, TrueEvent
 
 TRUTH = {
@@ -38,3 +44,24 @@ def test_ids_with_equal_low_bits_differ() -> None:
     assert negative.code == "negative-id"
     (unknown,) = problems(truth, [Row(0, 2**53 + 1, 1)])
     assert unknown.code == "unknown-hit"
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrapped"),
+    [(pa.uint64(), 2**64 - 1), (pa.uint32(), 2**32 - 1), (pa.uint64(), 2**32 - 1)],
+)
+def test_a_wrapped_minus_one_is_no_track(kind: pa.DataType, wrapped: int) -> None:
+    rows = [Row(4, 0, 7), Row(4, 1, wrapped), Row(5, 0, wrapped)]
+    (block,) = blocks(prepare(dataset(TRUTH)), predictions(rows, track_ids=kind), [0, 9])
+    (problem,) = problems_of(events_of(block))
+    assert (problem.code, problem.column, problem.count) == ("negative-track", "track_id", 2)
+    assert "write -1 in a signed type" in problem.detail
+
+
+@pytest.mark.parametrize(
+    ("kind", "largest"), [(pa.uint8(), 255), (pa.uint16(), 2**16 - 1), (pa.int64(), 2**63 - 1)]
+)
+def test_other_large_track_ids_are_tracks(kind: pa.DataType, largest: int) -> None:
+    rows = [Row(4, 0, largest), Row(4, 1, 0)]
+    (block,) = blocks(prepare(dataset(TRUTH)), predictions(rows, track_ids=kind), [0, 9])
+    assert problems_of(events_of(block)) == []

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,6 +37,12 @@ from collidium.scoring.truth.versions import Truth, table_path
 
 #: Maximum rows of a block, unless one event has more. Its tables nearly fit into a processor's cache.
 BLOCK_ROWS: Final = 1024**2
+
+
+#: The dataset of truth from files in no folder of a config, of which the name is unknown.
+UNNAMED: Final = "unnamed"
+#: Number of event ids that truth can have.
+_MAX_EVENTS: Final = 2**32
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,7 @@ async def build_from(
     return await build(
         task,
         dataset,
-        origin=Origin(config or only or task.card.dataset, fetched.revision),
+        origin=Origin(config or only or UNNAMED, fetched.revision),
         directory=directory,
         executor=executor,
         limits=limits,
@@ -123,6 +129,8 @@ async def build(
     :func:`~collidium.scoring.engine.evaluate`. Nothing is left after an error.
     """
     events = events or task.card.eval_events
+    if events.stop > _MAX_EVENTS:
+        raise UnusableDataset(f"events that are scored have ids below {_MAX_EVENTS} (2^32), not {events}")
     async with scratch_directory(directory / task.card.name) as scratch:
         builder = _Builder(task, source, origin, events, options or {}, floors, block_rows, progress)
         truth, baseline = await asyncio.to_thread(builder.write, scratch)
@@ -156,15 +164,14 @@ class _Builder:
             for block, tables in self.source.read(names, self.events):
                 for name in card.truth_sources:
                     refuse_withheld(name, tables[name])
-                try:
-                    sources = {name: tables[name] for name in card.truth_sources}
+                sources = {name: tables[name] for name in card.truth_sources}
+                with _unusable(card.name):
                     prepared = self.task.prepare_with(sources, self.options)
                     writer.add(block, prepared)
-                except UnusableTruth as error:
-                    raise UnusableDataset(str(error)) from error
                 notes |= _notes(sources) | _notes(prepared)
                 if reconstruct is not None:
-                    baseline.add(reconstruct({name: tables[name] for name in card.inputs}))
+                    with _unusable(card.name):
+                        baseline.add(reconstruct({name: tables[name] for name in card.inputs}))
                 if self.progress:
                     self.progress(block.stop - self.events.start, len(self.events))
             described = writer.finish()
@@ -194,6 +201,18 @@ class _Builder:
             "tables": tables,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+
+
+@contextmanager
+def _unusable(task: str) -> Iterator[None]:
+    """Raise UnusableDataset for tables that a task cannot use, such as those without a column it needs."""
+    try:
+        yield
+    except UnusableTruth as error:
+        raise UnusableDataset(str(error)) from error
+    except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        detail = error.args[0] if error.args else type(error).__name__
+        raise UnusableDataset(f"task {task} cannot use these tables: {detail}") from error
 
 
 def _notes(tables: Mapping[str, pa.Table]) -> dict[str, str]:

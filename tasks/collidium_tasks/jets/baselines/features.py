@@ -9,11 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from collidium.contracts.tables import list_lengths
-from collidium.contracts.task import Tables
+from collidium.contracts.task import Tables, UnusableTruth
 from collidium.physics import delta_phi
 
 Doubles = npt.NDArray[np.float64]
@@ -76,7 +75,7 @@ class _Tracks:
 
 def jets_of(tables: Tables) -> Iterator[JetTracks]:
     """Yield every jet of the tables ``jets`` and ``tracks``, in the order of table ``jets``."""
-    tracks, jets = _lists(tables["tracks"], _TRACK_COLUMNS), _lists(tables["jets"], _JET_COLUMNS)
+    tracks, jets = _lists(tables, "tracks", _TRACK_COLUMNS), _lists(tables, "jets", _JET_COLUMNS)
     for of_tracks, of_jets in zip(tracks, jets, strict=True):
         if len(of_jets[0]):
             yield from _matched(of_jets, *_selected(*of_tracks))
@@ -138,8 +137,11 @@ def _eta_from_vertex(vertex: float, eta: Doubles) -> Doubles:
     return np.arcsinh(slope - vertex / radius)
 
 
-def _lists(table: pa.Table, columns: tuple[str, ...]) -> Iterator[list[Doubles]]:
-    """Yield the columns of each event."""
+def _lists(tables: Tables, name: str, columns: tuple[str, ...]) -> Iterator[list[Doubles]]:
+    """Yield the columns of each event. Raises UnusableTruth if one is missing."""
+    table = tables[name]
+    if missing := [column for column in columns if column not in table.column_names]:
+        raise UnusableTruth(f"table {name} lacks {', '.join(missing)}, which baselines of the task need")
     flat: list[Any] = [np.asarray(pc.list_flatten(table.column(name)), np.float64) for name in columns]
     edges = np.cumsum([0, *list_lengths(table, columns[0])])
     for start, stop in pairwise(edges.tolist()):

@@ -408,7 +408,8 @@ async def test_all_problems_are_reported_together(ada: Ada, source: Path, tmp_pa
     hits = pq.read_table(by_table["tracker_hits"][0])
     pq.write_table(hits.drop_columns(["event_id"]), by_table["tracker_hits"][0])
     tracks = pq.read_table(by_table["tracks"][1])
-    pq.write_table(tracks.set_column(1, "track_id", [[[1]] * 4]), by_table["tracks"][1])
+    uneven = tracks.set_column(1, "track_id", [[[1]] * 4]).append_column("more", tracks["phi"])
+    pq.write_table(uneven, by_table["tracks"][1])
     pq.write_table(pq.read_table(by_table["tracks"][0]), by_table["tracks"][2])
     with pytest.raises(UnusableDataset, match="has 7 problems") as raised:
         await ada.publish(source)
