@@ -166,6 +166,20 @@ class TruthVersion(Model):
         unique_together = (("task", "version"),)
 
 
+class DrawSeed(Model):
+    """The secret seed of the draws for standard errors of all scores against a version of truth."""
+
+    id = fields.BigIntField(primary_key=True)
+    task = fields.CharField(max_length=64)
+    truth_version = fields.CharField(max_length=64)
+    # Empty: scored by an earlier release, by public draws.
+    seed = fields.CharField(max_length=64)
+
+    class Meta(Model.Meta):
+        table = "draw_seeds"
+        unique_together = (("task", "truth_version"),)
+
+
 class Submission(Model):
     """Predictions of one account that were scored."""
 
@@ -321,6 +335,8 @@ class Scoring(Model):
     uncertainties: Any = fields.JSONField(null=True)
     # Metrics of resampled events, which decide whether gains are significant. Never published.
     replicates: Any = fields.JSONField(null=True)
+    # The seed of their draws; empty: public ones.
+    seed = fields.CharField(max_length=64, default="", db_default="")
     # Those of the primary metric as float32, larger is better, for rank intervals of large leaderboards.
     primary_draws = fields.BinaryField(null=True)
     # Scores in bins; None from before they were computed.

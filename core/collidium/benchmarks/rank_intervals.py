@@ -1,7 +1,7 @@
 """Confidence intervals of ranks, from the paired bootstrap replicates that are stored with each score.
 
-All submissions have the same draws of events, so the ranks within a draw are those for one possible set of
-events.
+Submissions of one seed have the same draws of events, so the ranks within a draw are those for one possible
+set of events; a submission with other draws has no interval.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from cachetools import LRUCache
 
+from collidium.benchmarks import draw_seeds
 from collidium.benchmarks.models import Scoring, Submission
 from collidium.runtime.shared_calls import SharedCalls
 from collidium.runtime.waiting import in_thread
@@ -92,11 +93,13 @@ async def _find(version: BoardVersion) -> Intervals:
 async def _draws(version: BoardVersion, ids: Sequence[str]) -> Mapping[tuple[str, str], bytes]:
     """The draws of submissions, by their ids and scorers; only theirs are read, as they are large."""
     found: dict[tuple[str, str], bytes] = {}
+    seed = await draw_seeds.find(version.task, version.truth_version)
     for begin in range(0, len(ids), _CHUNK):
         rows = Scoring.filter(
             submission_id__in=ids[begin : begin + _CHUNK],
             truth_version=version.truth_version,
             primary_draws__isnull=False,
+            seed=seed,
         )
         columns = "submission_id", "scorer_version", "primary_draws"
         found |= {(id_, scorer): drawn for id_, scorer, drawn in await rows.values_list(*columns)}

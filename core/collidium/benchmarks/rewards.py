@@ -17,7 +17,7 @@ from collidium.benchmarks.submissions import scorings
 from collidium.contracts.task import Card, Metric
 from collidium.database import in_chunks
 from collidium.scoring.truth.versions import is_public, whole
-from collidium.scoring.uncertainty import Replicates, standard_error_of_gain
+from collidium.scoring.uncertainty import Replicates
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -207,10 +207,10 @@ async def _is_significant(
         replicates = await scorings.replicates_of(submission.id, *versions)
     if name not in replicates:
         return False
-    beaten: Replicates = {}
+    beaten = None
     if gain.beaten is not None:
         beaten = await scorings.replicates_of(gain.beaten, *versions)
-    return gain.value > significance * standard_error_of_gain(replicates[name], beaten.get(name, ()))
+    return gain.value > significance * replicates.error_of_gain(name, beaten)
 
 
 async def take_back(submission: Submission) -> None:

@@ -59,6 +59,12 @@ _BARS: Final = {
 @events_option("Events to score; default: from the first to the last event of FILE.")
 @truth_option
 @click.option(
+    "--seed",
+    default="",
+    metavar="TEXT",
+    help="Draw other events for the standard errors.",
+)
+@click.option(
     "--plots",
     type=DIRECTORY,
     is_flag=False,
@@ -76,6 +82,7 @@ def score(
     config: str | None,
     events: EventRange | None,
     options: tuple[str, ...],
+    seed: str,
     plots: Path | None,
     cache: Path | None,
     hub: str | None,
@@ -83,8 +90,8 @@ def score(
 ) -> None:
     """Score FILE, a parquet file of predictions, on this machine, on events with truth.
 
-    Checks, scores, standard errors and curves are those of a server. The server is called only for a
-    challenge or without --from. Choose events that your model was not trained on.
+    Checks, scores and curves are those of a server; standard errors differ within their own accuracy. The
+    server is called only for a challenge or without --from. Choose events that your model was not trained on.
 
     \b
     collidium score tracking predictions.parquet --from ./ttbar
@@ -112,6 +119,7 @@ def score(
                 config=config,
                 events=events,
                 options=parse_options(options),
+                seed=seed,
                 cache=cache,
                 progress=progress,
             )

@@ -20,9 +20,10 @@ from collidium.errors import CollidiumError, InvalidInput, ScoringFailed
 from collidium.hub.sources import locate
 from collidium.records import EvalEvents, LocalScores
 from collidium.scoring import problems
-from collidium.scoring.engine import evaluate
+from collidium.scoring.engine import Seeds, evaluate
 from collidium.scoring.predictions import FooterRequest, inspect
 from collidium.scoring.truth.importing import build_from
+from collidium.scoring.uncertainty import PUBLIC_SEED
 
 if TYPE_CHECKING:
     from collidium.client.uploads import Predictions
@@ -46,6 +47,7 @@ def score(
     config: str | None = None,
     events: Events = None,
     options: Mapping[str, str] | None = None,
+    seed: str = PUBLIC_SEED,
     endpoint: str | None = None,
     revision: str | None = None,
     token: str | None = None,
@@ -54,8 +56,8 @@ def score(
 ) -> LocalScores:
     """Score predictions on this machine, against truth that you have.
 
-    Validation, scores, standard errors and curves are the same as on a server: the same predictions and truth
-    give identical numbers.
+    Validation, scores and curves are the same as on a server: the same predictions and truth give identical
+    numbers. Standard errors differ within their own accuracy, as a server's draws are secret.
 
     Parameters
     ----------
@@ -70,6 +72,8 @@ def score(
         predictions. Missing predictions count as in a submission.
     options
         Values of the task's ``truth_options``, as a server's operator sets them.
+    seed
+        Any text; another one draws other events for the standard errors.
     progress
         Called with the step (``"download"``, ``"truth"`` or ``"score"``), the amount done, and the total.
 
@@ -104,7 +108,7 @@ def score(
     place = locate(truth_from, endpoint=endpoint, revision=revision, token=token)
     with predictions_file(predictions) as path:
         wanted = event_range(events) or _predicted(found, path)
-        scoring = _score(found, path.absolute(), place, wanted, config, options, cache, progress)
+        scoring = _score(found, path.absolute(), place, wanted, config, options, seed, cache, progress)
         try:
             return _run(scoring)
         except ScoringFailed as error:
@@ -130,6 +134,7 @@ async def _score(
     events: EventRange,
     config: str | None,
     options: Mapping[str, str] | None,
+    seed: str,
     cache: Path | None,
     progress: Progress | None,
 ) -> LocalScores:
@@ -155,7 +160,9 @@ async def _score(
             fetching=fetching,
             progress=preparing,
         )
-        made = await evaluate(task, truth, file, executor=executor, limits=_UNLIMITED, progress=scoring)
+        made = await evaluate(
+            task, truth, file, executor=executor, limits=_UNLIMITED, progress=scoring, seeds=Seeds(seed)
+        )
     return LocalScores(
         task=task.card.name,
         scores=made.metrics,

@@ -36,7 +36,7 @@ from collidium.scoring.blocks import Plan, PlanRequest, Span
 from collidium.scoring.partitioning import PartitionJob
 from collidium.scoring.predictions import ExtraColumns, Unreadable
 from collidium.scoring.span import Conclusion, Disordered, ScoringJob, ScoringResult, Selection
-from collidium.scoring.uncertainty import Replicates, groups_of
+from collidium.scoring.uncertainty import PUBLIC_SEED, Replicates, groups_of
 
 if TYPE_CHECKING:
     from collidium.scoring.truth.versions import Part, Truth
@@ -48,6 +48,17 @@ Result = TypeVar("Result")
 
 #: Packages whose tasks leave a worker as it was.
 OWN_PACKAGES: Final = {"collidium", "collidium_plugins", "collidium_tasks"}
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """The seeds of draws: for the events that count, and for those that are held back."""
+
+    counts: str = PUBLIC_SEED
+    held_back: str = PUBLIC_SEED
+
+
+PUBLIC_SEEDS: Final = Seeds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +91,7 @@ async def evaluate(
     job_rows: int | None = None,
     extra_columns: ExtraColumns = "refuse",
     part: Part | None = None,
+    seeds: Seeds = PUBLIC_SEEDS,
     files: Mapping[Path, StoredFile] | None = None,
 ) -> Evaluation:
     """Check and score the predictions at ``path``.
@@ -87,7 +99,8 @@ async def evaluate(
     The result depends neither on the executor and its workers nor on ``job_rows``, the rows of truth per
     call. ``limits`` apply to each call. ``extra_columns``: whether columns that the task does not ask for are
     refused or ignored. With a ``part`` of the truth only its events count; predictions for the others are
-    checked, too. ``files``: where other machines find predictions and truth; None: score on this machine.
+    checked, too. ``seeds``: of the draws for standard errors. ``files``: where other machines find
+    predictions and truth; None: score on this machine.
 
     Raises
     ------
@@ -100,7 +113,9 @@ async def evaluate(
     ScoringInterrupted
         Workers were killed or did not start, also when their calls were repeated.
     """
-    run = _Evaluation(_Workers(task, executor, limits, files), truth, path, progress, extra_columns, part)
+    run = _Evaluation(
+        _Workers(task, executor, limits, files), truth, path, progress, extra_columns, part, seeds
+    )
     try:
         plan = await run.inspect(job_rows)
         findings = await run.score(plan)
@@ -138,6 +153,7 @@ class _Evaluation:
     progress: Progress | None
     extra_columns: ExtraColumns
     part: Part | None
+    seeds: Seeds
 
     async def inspect(self, job_rows: int | None) -> Plan:
         """Raises Unreadable, and InvalidInput with all problems that the footer shows."""
@@ -170,13 +186,13 @@ class _Evaluation:
         if found:
             raise problems.refusal(found)
         counts, *held_back = [
-            self._evaluation(one, findings.rows, lenient=selection.lenient)
+            self._evaluation(one, findings.rows, selection)
             for one, selection in zip(made, selections, strict=True)
         ]
         return replace(counts, held_back=held_back[0]) if held_back else counts
 
-    def _evaluation(self, made: Conclusion, rows: int, *, lenient: bool) -> Evaluation:
-        if not lenient:
+    def _evaluation(self, made: Conclusion, rows: int, selection: Selection) -> Evaluation:
+        if not selection.lenient:
             self._check_metrics(made.metrics)
         elif made.failure:
             logger.warning("task %s on the final events: %s", self.workers.task.card.name, made.failure)
@@ -186,7 +202,7 @@ class _Evaluation:
             dict(made.metrics),
             warnings,
             rows,
-            made.replicates,
+            Replicates(made.replicates, selection.seed),
             dict(made.uncertainties),
             missing=missing,
             curves=made.curves,
@@ -195,10 +211,14 @@ class _Evaluation:
     def _selections(self) -> list[Selection]:
         """The groups of events that count, then those that are held back, if any."""
         if self.part is None:
-            return [Selection()]
+            return [Selection(seed=self.seeds.counts)]
         parts = [self.part, self.part.final] if self.part.kind == "public" else [self.part]
         count = len(groups_of(self.truth.events))
-        return [Selection(part.groups(count), lenient=part.kind == "final") for part in parts]
+        seeds = self.seeds.counts, self.seeds.held_back
+        return [
+            Selection(part.groups(count), lenient=part.kind == "final", seed=seed)
+            for part, seed in zip(parts, seeds, strict=False)
+        ]
 
     def _left_out(self, rows: int) -> list[str]:
         """A warning for incomplete files, which are valid and score less."""

@@ -29,8 +29,8 @@ from collidium.scoring.predictions import RowGroup, Unreadable, first_line, is_o
 from collidium.scoring.problems import merge
 from collidium.scoring.truth.tables import TableReader
 from collidium.scoring.uncertainty import (
+    PUBLIC_SEED,
     GroupTally,
-    Replicates,
     binned_scores,
     by_group,
     groups_of,
@@ -295,6 +295,8 @@ class Selection:
     groups: Collection[int] | None = None
     #: Whether metrics may be undefined: an error on events that are held back would reveal something.
     lenient: bool = False
+    #: The seed of the draws.
+    seed: str = PUBLIC_SEED
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +305,7 @@ class Conclusion:
 
     metrics: Mapping[str, float]
     warnings: Sequence[str]
-    replicates: Replicates
+    replicates: Mapping[str, Sequence[float]]
     uncertainties: Mapping[str, float]
     curves: tuple[BinnedScore, ...] = ()
     #: The traceback of the task, for operators; metrics may then be incomplete.
@@ -368,12 +370,13 @@ def _selected(task: Task, groups: Sequence[GroupTally], whole: Tally, selection:
     chosen = selection.groups
     tallies = [part.tally for part in groups if chosen is None or part.group in chosen]
     if not selection.lenient:
-        return _conclude(task, tallies, whole if chosen is None else task.merge(tallies))
+        whole = whole if chosen is None else task.merge(tallies)
+        return _conclude(task, tallies, whole, selection.seed)
     made = Conclusion({}, [], {}, {})
     try:
         tally = task.merge(tallies)
         made = replace(made, metrics=_defined(task, tally))
-        return replace(_conclude(task, tallies, tally), metrics=made.metrics)
+        return replace(_conclude(task, tallies, tally, selection.seed), metrics=made.metrics)
     except Exception:  # of a third-party task, whose errors a server may not load
         return replace(made, failure=format_exc())
 
@@ -383,9 +386,9 @@ def _defined(task: Task, tally: Tally) -> dict[str, float]:
     return {name: value for name, value in metrics.items() if name in names and isfinite(value)}
 
 
-def _conclude(task: Task, tallies: Sequence[Tally], tally: Tally) -> Conclusion:
+def _conclude(task: Task, tallies: Sequence[Tally], tally: Tally, seed: str) -> Conclusion:
     metrics, warnings = dict(task.metrics(tally)), list(task.warnings(tally))
-    found = resampled(task, tallies, task.sample_sizes(tally))
+    found = resampled(task, tallies, task.sample_sizes(tally), seed)
     replicates = {name: values for name, values in found.items() if name in metrics}
     uncertainties = standard_errors(replicates, task.counts(tally))
     return Conclusion(metrics, warnings, replicates, uncertainties, binned_scores(task.curves(tally)))

@@ -2,9 +2,10 @@
 
 Events are independent, so metrics of events drawn with replacement scatter as those of other events would
 (B. Efron, Annals of Statistics 7 (1979) 1). At most 100 groups are drawn instead of events, so that the
-cost does not grow with the number of events; the estimate is then good to about 9 %. The draws are the same
-for every file: replicates of two submissions are paired, and the scatter of their differences is that of
-the gain.
+cost does not grow with the number of events; the estimate is then good to about 9 %. The draws follow from a
+seed, the same for every file: replicates of two submissions are paired, and the scatter of their differences
+is that of the gain. Known draws would disclose single events, so a server has a secret seed for each version
+of truth (:mod:`collidium.benchmarks.draw_seeds`).
 
 Drawing from n groups scatters too little by sqrt((n - 1)/n), and an error estimated from n groups is too
 small by Student's t. Replicates are widened by both factors, so that the error is half of a 68% interval.
@@ -19,7 +20,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from itertools import pairwise
 from math import exp, floor, fsum, hypot, inf, isfinite, log, log10, sqrt
 from random import Random
@@ -36,8 +37,8 @@ GROUPS: Final = 100
 #: Number of bootstrap draws.
 REPLICATES: Final = 200
 
-#: Metric -> its value in each draw.
-Replicates = Mapping[str, Sequence[float]]
+#: The seed where nothing is secret: at home, in conformance suites, and of scores of earlier releases.
+PUBLIC_SEED: Final = ""
 
 #: For smaller counts, errors are at least those of Poisson statistics.
 FEW: Final = 10
@@ -46,6 +47,30 @@ UPPER_LIMIT_OF_NONE: Final = 1.148
 
 #: Key of the predictions among the truth tables.
 _PREDICTIONS: Final = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Replicates(Mapping[str, Sequence[float]]):
+    """Metric -> its value in each draw; those of two submissions are paired if their seed is the same."""
+
+    values_by_metric: Mapping[str, Sequence[float]]
+    seed: str = PUBLIC_SEED
+
+    def __getitem__(self, name: str) -> Sequence[float]:
+        return self.values_by_metric[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_by_metric)
+
+    def __len__(self) -> int:
+        return len(self.values_by_metric)
+
+    def error_of_gain(self, name: str, before: Replicates | None) -> float:
+        """The standard error of the difference to what was better before; None: that is exact."""
+        beaten = () if before is None else before.get(name, ())
+        if before is not None and beaten and before.seed != self.seed:
+            return hypot(_scatter(self[name]), _scatter(beaten))
+        return standard_error_of_gain(self[name], beaten)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +123,9 @@ def merged(task: Task, tallies: Iterable[GroupTally]) -> list[GroupTally]:
 
 
 def resampled(
-    task: Task, tallies: Sequence[Tally], sizes: Mapping[str, int] | None = None
+    task: Task, tallies: Sequence[Tally], sizes: Mapping[str, int] | None = None, seed: str = PUBLIC_SEED
 ) -> dict[str, list[float]]:
-    """The replicates of a task's metrics; none for a single group, which cannot scatter.
+    """The replicates of a task's metrics by a seed's draws; none for a single group, which cannot scatter.
 
     They are spread about their mean to give 68% intervals, by the task's ``sizes`` where these are smaller
     than the number of tallies; those of metrics with ``log_error`` are linear in the logarithm. A metric that
@@ -110,7 +135,7 @@ def resampled(
     if len(tallies) < 2:
         return {}
     names = [metric.name for metric in task.card.metrics]
-    draws = _draws(len(tallies))
+    draws = _draws(len(tallies), seed)
     made = task.resample(tallies, draws)
     if len(made) != len(draws) or not all(map(task.card.allows, made)):
         raise ValueError(f"resample must give {', '.join(names)} once for each of {len(draws)} draws")
@@ -148,7 +173,9 @@ def _spread(values: Sequence[float], groups: int) -> list[float]:
     return [mean + factor * (value - mean) for value in values]
 
 
-def standard_errors(replicates: Replicates, counts: Mapping[str, Counts] | None = None) -> dict[str, float]:
+def standard_errors(
+    replicates: Mapping[str, Sequence[float]], counts: Mapping[str, Counts] | None = None
+) -> dict[str, float]:
     """The standard error of each metric with replicates; at least the Poisson error of small ``counts``."""
     errors = {name: _scatter(values) for name, values in replicates.items()}
     for name in errors.keys() & (counts or {}).keys():
@@ -178,10 +205,11 @@ def standard_error_of_gain(values: Sequence[float], before: Sequence[float]) -> 
     return _scatter([value - other for value, other in zip(values, before, strict=True)])
 
 
-@cache
-def _draws(groups: int) -> Draws:
+@lru_cache(32)
+def _draws(groups: int, seed: str) -> Draws:
     """The sorted numbers of the groups in each draw; reproducible."""
-    random = Random(groups).random  # noqa: S311 -- of the generator's methods, the one that never changes
+    key = groups if seed == PUBLIC_SEED else f"{seed}:{groups}"
+    random = Random(key).random  # noqa: S311 -- of the generator's methods, the one that never changes
     return tuple(tuple(sorted(int(random() * groups) for _ in range(groups))) for _ in range(REPLICATES))
 
 

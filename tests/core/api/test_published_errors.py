@@ -10,7 +10,11 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from .conftest import ok, parquet, spoiled
+from collidium import database
+from collidium.benchmarks.models import DrawSeed, Scoring
+from collidium.testing.server import ServerProcess
+
+from .conftest import ok, operating, parquet, signed_in, spoiled
 
 SUBMIT = "/v1/benchmark/tracking/submit"
 BOARD = "/v1/leaderboard/tracking"
@@ -70,3 +74,21 @@ def test_a_receipt_has_errors_of_two_digits(alice: httpx.Client, oracle: pa.Tabl
     assert len(first["uncertainties"]) == 5
     assert all(map(has_two_digits, first["uncertainties"].values()))
     assert again["uncertainties"] == first["uncertainties"]
+
+
+@pytest.mark.parametrize("public_percent", [None, 50])
+async def test_each_version_of_truth_has_a_secret_seed(
+    fresh_platform: ServerProcess, oracle: pa.Table, public_percent: int | None
+) -> None:
+    with operating(fresh_platform) as operator, signed_in(fresh_platform, "anna") as anna:
+        made = {"name": "spring-2027", "task": "tracking", "public_percent": public_percent}
+        ok(operator.post("/admin/challenges", json=made), 201)
+        ok(anna.post("/v1/challenges/spring-2027/submit", content=parquet(spoiled(oracle, 0.7))))
+        shown = anna.get("/v1/challenges/spring-2027/leaderboard").text
+    async with database.connected(fresh_platform.environment["PLATFORM_DATABASE_URL"]):
+        seeds = {row.truth_version: row.seed for row in await DrawSeed.all()}
+        scorings = await Scoring.all()
+    assert len(seeds) == len(set(seeds.values())) == (1 if public_percent is None else 2)
+    assert all(len(seed) == 64 for seed in seeds.values())
+    assert {scoring.truth_version: scoring.seed for scoring in scorings} == seeds
+    assert not any(seed in shown + fresh_platform.log() for seed in seeds.values())

@@ -16,7 +16,15 @@ SHARED = np.random.default_rng(1).normal(0, 0.02, 200)
 OWN = np.random.default_rng(2).normal(0, 0.001, 200)
 
 
-async def keep(number: int, draws: object, *, truth: str = "t", model: bool = False, of: str = "jets") -> str:
+async def keep(
+    number: int,
+    draws: object,
+    *,
+    truth: str = "t",
+    model: bool = False,
+    of: str = "jets",
+    seed: str = "",
+) -> str:
     row = await Submission.create(
         id=f"{number:032x}",
         challenge=of,
@@ -41,6 +49,7 @@ async def keep(number: int, draws: object, *, truth: str = "t", model: bool = Fa
         truth_version=truth,
         scores=row.scores,
         replicates=replicates,
+        seed=seed,
         scored_at=row.submitted_at,
     )
     return str(row.id)
@@ -57,7 +66,8 @@ async def test_the_error_of_a_difference_is_of_pairs_of_draws() -> None:
     assert paired["btag_auc"].uncertainty == pytest.approx(np.std(OWN, ddof=1), rel=0.05)
     assert paired["btag_auc"].paired
     assert (paired["n_params"].value, paired["n_params"].uncertainty) == (-10.0, None)
-    for other in (other_truth, undrawn):
+    otherwise_drawn = await keep(7, SHARED + OWN, seed="secret")
+    for other in (other_truth, undrawn, otherwise_drawn):
         apart = (await reading.compare(one, other)).differences["btag_auc"]
         assert (apart.uncertainty, apart.paired) == (pytest.approx(0.028), False)
     rounded = (await reading.compare(one, model)).differences["btag_auc"]

@@ -20,6 +20,7 @@ from collidium.benchmarks.submissions import replay, scorings
 from collidium.benchmarks.submissions.replay import Replay, Review, Target
 from collidium.contracts.task import Metric
 from collidium.scoring.engine import Evaluation
+from collidium.scoring.uncertainty import Replicates
 from collidium.settings import Settings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -119,7 +120,7 @@ def evaluation(accuracy: float | None, speed: float) -> Evaluation:
     """Scores that scatter by one."""
     metrics = {"speed": speed, "missing": 0.5} | ({} if accuracy is None else {"accuracy": accuracy})
     replicates = {name: [score - 1, score + 1] * 100 for name, score in metrics.items()}
-    return Evaluation(metrics, [], 1, replicates, {})
+    return Evaluation(metrics, [], 1, Replicates(replicates), {})
 
 
 @settings(max_examples=100 if LONG else 8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from math import sqrt
 from pathlib import Path
 from typing import ClassVar
@@ -18,11 +18,13 @@ import toy_task
 from hypothesis import given
 from toy_task import Make, Score, Toy, ToyTally
 
+from collidium.benchmarks.submissions.scorings import published_error
 from collidium.client.predictions import write_predictions
 from collidium.contracts.task import Block, Card, EventRange, Metric, Problem, Tables, Task
 from collidium.scoring import uncertainty
+from collidium.scoring.engine import Seeds
 from collidium.scoring.truth.versions import Truth
-from collidium.scoring.uncertainty import GROUPS, by_group, groups_of
+from collidium.scoring.uncertainty import GROUPS, PUBLIC_SEED, Replicates, by_group, groups_of
 from collidium_tasks.tracking import TrackingTask
 from collidium_tasks.tracking.tally import EVENT
 
@@ -210,6 +212,56 @@ async def test_errors_do_not_depend_on_jobs_blocks_or_the_file(
     assert all(evaluation.replicates == made[0].replicates for evaluation in made)
     assert 0 < made[0].uncertainties["accuracy"] < 0.2
     assert made[0].uncertainties["missing"] == 0
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_seed_changes_errors_and_no_score(score: Score, tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    table = toy_task.items()
+    values = np.where(np.arange(table.num_rows) % 5 == 0, -1.0, np.asarray(table.column("value")))
+    write_predictions(table.set_column(2, "value", pa.array(values)), path)
+    public, *secret = [await score(path, seeds=Seeds(seed)) for seed in (PUBLIC_SEED, "a", "a", "b")]
+    assert public == await score(path)
+    assert all((one.metrics, one.curves) == (public.metrics, public.curves) for one in secret)
+    assert secret[0].replicates == secret[1].replicates
+    assert len({tuple(one.replicates["accuracy"]) for one in (public, secret[0], secret[2])}) == 3
+
+
+def test_replicates_of_two_seeds_are_not_paired() -> None:
+    values = np.random.default_rng(6).normal(3, 2, 100)
+    one, same, other = (
+        Replicates(uncertainty.resampled(Mean(), [(float(value), 1) for value in values], None, seed), seed)
+        for seed in ("a", "a", "b")
+    )
+    assert one.error_of_gain("mean", same) == 0
+    both = sqrt(2) * one.error_of_gain("mean", None)
+    assert one.error_of_gain("mean", other) == pytest.approx(both, rel=0.15)
+
+
+def test_a_published_error_discloses_no_counts_of_events() -> None:
+    """The attack: which counts of single events, with the published sum, have the published error?"""
+    whole, counts = 10, (7, 3, 9, 5, 6, 2)
+    found = np.array([c for c in product(range(whole + 1), repeat=len(counts)) if sum(c) == sum(counts)])
+    (place,) = np.flatnonzero((found == counts).all(axis=1))
+
+    def errors(seed: str) -> np.ndarray:
+        draws = np.array(uncertainty._draws(len(counts), seed))
+        times = np.array([np.bincount(draw, minlength=len(counts)) for draw in draws])
+        scatter = np.std(times @ found.T / whole / len(counts), axis=0, ddof=1)
+        tallies = [(count, whole) for count in counts]
+        ((_, exact),) = uncertainty.standard_errors(
+            uncertainty.resampled(Mean(), tallies, None, seed)
+        ).items()
+        return scatter * (exact / scatter[place])  # as both are widened alike
+
+    public, secret = errors(PUBLIC_SEED), errors("secret")
+    assert np.isclose(public, public[place], rtol=1e-12).sum() == 1, "what was published before"
+    assert not np.isclose(public, secret[place], rtol=1e-12)[place], "the draws are not those of the source"
+    shown = published_error(float(secret[place]))
+    fits = [published_error(float(error)) == shown for error in secret]
+    assert sum(fits) > len(found) / 100, "also by the draws themselves"
+    # By other draws, errors agree within their accuracy.
+    assert np.isclose(public, shown, rtol=0.1).sum() > len(found) / 20
 
 
 def test_a_merge_counts_every_draw() -> None:

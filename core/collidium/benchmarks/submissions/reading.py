@@ -16,7 +16,6 @@ from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submissi
 from collidium.benchmarks.submissions import evaluations, scorings
 from collidium.errors import Forbidden, InvalidInput, NotFound, UnknownCursor
 from collidium.scoring.truth.versions import Part
-from collidium.scoring.uncertainty import standard_error_of_gain
 
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
@@ -269,7 +268,7 @@ async def compare(submission_id: str, other_id: str) -> records.Comparison:
     draws = [await scorings.replicates_of(row.id, row.scorer_version, row.truth_version) for row in rows]
     found = {}
     for name in one.scores.keys() & other.scores.keys():
-        paired = len(versions) == 1 and all(name in of for of in draws)
+        paired = len(versions) == 1 and draws[0].seed == draws[1].seed and all(name in of for of in draws)
         found[name] = records.Difference(
             value=one.scores[name] - other.scores[name],
             uncertainty=_error_of_difference(name, rows, draws if paired else None),
@@ -288,7 +287,7 @@ def _error_of_difference(
     """The error of a difference, from paired draws if there are any; None if it is unknown."""
     errors = [(row.uncertainties or {}).get(name) for row in rows]
     if draws is not None:
-        error = standard_error_of_gain(*(of[name] for of in draws))
+        error = draws[0].error_of_gain(name, draws[1])
     elif errors[0] is None or errors[1] is None:
         return None
     else:

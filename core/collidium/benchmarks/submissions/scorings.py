@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from collidium.benchmarks import truth_versions
+from collidium.benchmarks import draw_seeds, truth_versions
 from collidium.benchmarks.models import Scoring, Submission
 from collidium.contracts.executor import OverLimit, StoredFile, WorkerDied
 from collidium.contracts.identity import ERASED
@@ -157,7 +157,8 @@ async def keep(
         truth_version=versions[1],
         scores=evaluation.metrics,
         uncertainties=evaluation.uncertainties,
-        replicates=evaluation.replicates,
+        replicates=dict(evaluation.replicates),
+        seed=evaluation.replicates.seed,
         primary_draws=_primary_draws(card, evaluation.replicates),
         curves=[as_json(curve) for curve in evaluation.curves],
         warnings=[*evaluation.warnings, *evaluation.missing],
@@ -245,8 +246,8 @@ async def replicates_of(submission_id: str, scorer_version: str, truth_version: 
     scoring = Scoring.get_or_none(
         submission_id=submission_id, scorer_version=scorer_version, truth_version=truth_version
     )
-    found = await scoring.only("id", "replicates")
-    return (found.replicates if found else None) or {}
+    found = await scoring.only("id", "replicates", "seed")
+    return Replicates({}) if found is None else Replicates(found.replicates or {}, found.seed)
 
 
 def storage_key(sha256: str) -> str:
@@ -322,6 +323,7 @@ async def _score(
     extra_columns: ExtraColumns,
 ) -> Evaluation:
     settings = platform.settings
+    seeds = await draw_seeds.of_scoring(task.card.name, truth_version)
     budget = asyncio.timeout(settings.evaluation_seconds)
     try:
         # The limit does not include fetching truth, which other files share.
@@ -338,6 +340,7 @@ async def _score(
                 limits=settings.scoring_limits,
                 extra_columns=extra_columns,
                 part=Part.of(truth_version),
+                seeds=seeds,
                 files=files,
             )
     except TimeoutError:

@@ -1,0 +1,44 @@
+"""The secret seeds of the draws behind standard errors, one for each version of a task's truth.
+
+Anybody who knew the draws could compute from an error which events count for it. All scores against a version
+have its seed, or the errors of their differences would be wrong. Versions that share events (the whole, its
+public and its final part) have seeds of their own, so that the errors of one reveal nothing about another.
+Seeds are only in the database, and so in backups, and in no response or log.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Final
+
+from collidium.benchmarks.models import DrawSeed
+from collidium.scoring.engine import Seeds
+from collidium.scoring.truth.versions import Part
+from collidium.scoring.uncertainty import PUBLIC_SEED
+
+_BYTES: Final = 32
+
+
+async def of_scoring(task: str, truth_version: str) -> Seeds:
+    """The seeds for scoring a file against a version, and against what it holds back."""
+    part = Part.of(truth_version)
+    held_back = part.final if part is not None and part.kind == "public" else None
+    return Seeds(
+        await _of(task, truth_version), PUBLIC_SEED if held_back is None else await _of(task, str(held_back))
+    )
+
+
+async def find(task: str, truth_version: str | None) -> str:
+    """The seed of a version's scores; that of public draws before anything is scored."""
+    row = await DrawSeed.get_or_none(task=task, truth_version=truth_version)
+    return PUBLIC_SEED if row is None else row.seed
+
+
+async def _of(task: str, truth_version: str) -> str:
+    """The seed of a version, made at its first use."""
+    row = await DrawSeed.get_or_none(task=task, truth_version=truth_version)
+    if row is None:
+        made = DrawSeed(task=task, truth_version=truth_version, seed=secrets.token_hex(_BYTES))
+        await DrawSeed.bulk_create([made], ignore_conflicts=True)  # another process may be first
+        row = await DrawSeed.get(task=task, truth_version=truth_version)
+    return row.seed
