@@ -30,7 +30,7 @@ from collidium.api import context
 from collidium.api.answers import answer
 from collidium.api.authentication import require_metrics_token
 from collidium.api.context import platform, probes
-from collidium.benchmarks.submissions import model_runners
+from collidium.benchmarks.submissions import model_runners, waiting
 from collidium.records import Health, Readiness
 from collidium.runtime import release
 from collidium.runtime.metrics import DURATION, REQUESTS
@@ -139,6 +139,9 @@ async def _add_backlogs(families: _Families) -> None:
         "models_waiting_seconds",
         "How long the model waits that waits for longest.",
         (now() - models.oldest_at).total_seconds() if models.oldest_at else 0,
+    )
+    families.add(
+        "files_waiting", "Files that rescorings and ends of challenges wait for.", await waiting.number()
     )
     backup = await operations.last_backup()
     families.add(

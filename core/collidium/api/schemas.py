@@ -343,6 +343,14 @@ class DisqualifyBody(Body):
     take_back: bool = Field(False, description="Take back what it earned, down to a balance of zero.")
 
 
+class LeaveOutBody(Body):
+    """Why a submission gets no new scores."""
+
+    model_config = example({"reason": "its file was lost with a disk"}, strict=True)
+
+    reason: Text = Field(description="For the audit log, and with the submission.")
+
+
 class RescoreBody(Body):
     """Options of a rescoring."""
 

@@ -6,6 +6,7 @@ one transaction.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -18,8 +19,9 @@ from tortoise.timezone import now
 from collidium import operations, records
 from collidium.benchmarks import accepting, challenges, notices, tasklist
 from collidium.benchmarks.models import Arrival, Challenge, Submission
-from collidium.benchmarks.submissions import evaluations, replay, reruns, rescoring, scorings
+from collidium.benchmarks.submissions import evaluations, replay, reruns, rescoring, scorings, waiting
 from collidium.benchmarks.submissions.replay import Incomplete, Replay, Target
+from collidium.benchmarks.submissions.waiting import FilesWait
 from collidium.database import in_chunks, on_commit, transactional
 from collidium.database.leased_loop import LeasedLoop
 from collidium.errors import Conflict
@@ -29,6 +31,8 @@ from collidium.scoring.truth.versions import Part
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
+
+logger = logging.getLogger(__name__)
 
 #: Notified when this process closed a challenge.
 CLOSED: Final = WakeSignal()
@@ -126,12 +130,18 @@ async def end(platform: Platform, name: str) -> bool:
     target = None
     if part is not None:
         target = Target(name, platform.tasks.find(row.task), str(part.final))
+        if await waiting.is_paused(target):
+            return False
     problems: dict[str, str] = {}
     while True:
         if target is not None:
             if await _queue_finals(platform, name, target):
                 return False
-            problems |= await rescoring.score_missing(platform, target, problems, None)
+            try:
+                problems |= await rescoring.score_missing(platform, target, problems, waits_for_task=True)
+            except FilesWait as error:
+                logger.warning("the end of %s: %s", name, error)
+                return False
         try:
             return await _end_once(platform, name, target, problems)
         except Incomplete:
@@ -181,6 +191,7 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
         await challenges.set_part(row, part.final)
         plan = Replay(platform.settings, target, problems, CALENDAR, "end_challenge")
         await replay.run(plan, apply=True)
+        await waiting.forget(target)
         await evaluations.drop(name)
     else:
         await operations.record(CALENDAR, "end_challenge", name, {}, "")

@@ -381,6 +381,27 @@ class Rescoring(Model):
         table = "rescorings"
 
 
+class WaitingFile(Model):
+    """A submission whose file cannot be scored now, for a rescoring or the end of its challenge."""
+
+    id = fields.BigIntField(primary_key=True)
+    challenge = fields.CharField(max_length=64)
+    submission_id = fields.CharField(max_length=32)
+    scorer_version = fields.CharField(max_length=32)
+    truth_version = fields.CharField(max_length=64)
+    # Why it waits, or why an operator left it out.
+    reason = fields.CharField(max_length=500)
+    since = fields.DatetimeField()
+    attempts = fields.IntField(default=0)
+    retry_at = fields.DatetimeField()
+    # When an operator left it out; None: it waits.
+    left_out_at = fields.DatetimeField(null=True)
+
+    class Meta(Model.Meta):
+        table = "waiting_files"
+        unique_together = (("challenge", "submission_id", "scorer_version", "truth_version"),)
+
+
 class Best(Model):
     """The best value of a metric so far, which only ever gets better."""
 

@@ -24,6 +24,7 @@ from collidium.records.benchmarks import (
     Rescoring,
     Result,
     Submission,
+    WaitingFile,
 )
 from collidium.records.challenges import (
     Announcement,
@@ -156,6 +157,7 @@ __all__ = [
     "Usage",
     "UserUsage",
     "VariationLimits",
+    "WaitingFile",
     "Webhook",
     "WebhookDelivery",
     "WebhookRemoved",

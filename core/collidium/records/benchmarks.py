@@ -284,6 +284,13 @@ class Rescoring(Record, frozen=True):
     unscored: Annotated[
         dict[str, str], Meta(description="Reasons why submissions were not scored again, by their ids.")
     ] = field(default_factory=dict)
+    waiting: Annotated[
+        dict[str, str],
+        Meta(
+            description="Why submissions cannot be scored now, by their ids: nothing changes until they are, "
+            "or an operator leaves them out."
+        ),
+    ] = field(default_factory=dict)
 
     @property
     def has_ended(self) -> bool:
@@ -292,8 +299,25 @@ class Rescoring(Record, frozen=True):
 
     @property
     def state(self) -> str:
-        """``scoring``, ``done`` or ``failed``."""
-        return "failed" if self.problem else "done" if self.has_ended else "scoring"
+        """``scoring``, ``waiting``, ``done`` or ``failed``."""
+        if self.has_ended:
+            return "failed" if self.problem else "done"
+        return "waiting" if self.waiting else "scoring"
+
+
+class WaitingFile(Record, frozen=True):
+    """A submission that a rescoring or the end of its challenge waits for: its file cannot be scored now."""
+
+    challenge: str
+    submission_id: str
+    hub_username: str
+    reason: Annotated[str, Meta(description="Why it waits, or why an operator left it out.")]
+    since: Time
+    attempts: Annotated[int, Meta(description="Attempts to score it so far.")]
+    retry_at: Annotated[Time, Meta(description="When it is tried again.")]
+    left_out_at: Annotated[Time | None, Meta(description="When an operator left it out; null: it waits.")] = (
+        None
+    )
 
 
 class BestStep(Record, frozen=True):

@@ -173,6 +173,10 @@ class Overview(Record, frozen=True):
     models_not_run: Annotated[
         str | None, Meta(description="Why no process runs models, so that none is accepted.")
     ] = None
+    files_waiting: Annotated[
+        int,
+        Meta(description="Files that rescorings and ends of challenges wait for, as they cannot be scored."),
+    ] = 0
     plugins_failed: tuple[str, ...] = ()
     tasks_silent: tuple[SilentTask, ...] = ()
 

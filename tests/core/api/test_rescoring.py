@@ -15,7 +15,7 @@ import pytest
 from tests.waiting import eventually
 
 from collidium.runtime.failpoints import VARIABLE
-from collidium.testing.server import ServerProcess
+from collidium.testing.server import ServerProcess, run_command
 
 from .conftest import (
     EVENTS,
@@ -208,7 +208,7 @@ def test_a_file_resubmitted_to_a_new_scorer_is_listed_once(
         assert (kept["scores"], kept["scorer_version"]) == (first["scores"], "1")
 
 
-def test_submissions_that_cannot_be_rescored_lose_their_place(
+def test_submissions_that_a_new_truth_rejects_lose_their_place(
     timed: ServerProcess, sign_in: SignIn, oracle: pa.Table
 ) -> None:
     alice = sign_in("alice")
@@ -226,11 +226,34 @@ def test_submissions_that_cannot_be_rescored_lose_their_place(
         *("--config", "ttbar_pu0", "--events", "3:4"),
     )
     assert done.returncode == 0, done.stderr
+    waits = timed.run("benchmark", "rescore", "timed", "--apply")
+    assert waits.returncode == 3
+    assert "waiting: 2 files" in waits.stderr
+    with operating(timed) as admin:
+        files = {file["submission_id"]: file for file in admin.get("/admin/challenges/timed/waiting").json()}
+        assert files.keys() == {lost["submission_id"], damaged["submission_id"]}
+        assert "not in the storage" in files[lost["submission_id"]]["reason"]
+        assert admin.get("/admin/overview").json()["files_waiting"] == 2
+        where = f"/admin/challenges/timed/submissions/{lost['submission_id']}/leave-out"
+        assert admin.post(where, json={"reason": "lost"}).json()["left_out_at"]
+        assert admin.post(where, json={"reason": "lost"}).status_code == 409
+        assert admin.post(where, json={}).status_code == 422
+
+    def waiting(*options: str) -> str:
+        variables = {"PLATFORM_BACKEND": timed.base_url, "ADMIN_TOKEN": timed.admin_token}
+        command = ("challenge", "waiting", "timed", *options)
+        done = run_command(command, timed.environment | variables, timed.directory)
+        return done.stdout + done.stderr
+
+    option = ("--leave-out", damaged["submission_id"])
+    assert "together" in waiting(*option)
+    assert "is left out" in waiting(*option, "--reason", "damaged")
+    assert lost["submission_id"] in waiting()
     review = rescore(timed, "--apply")
     problems = {change["submission_id"]: change["problem"] for change in review["submissions"]}
     assert "at most" in problems[whole["submission_id"]]
-    assert "no longer stored" in problems[lost["submission_id"]]
-    assert "another file" in problems[damaged["submission_id"]]
+    assert problems[lost["submission_id"]] == "an operator left it out: lost"
+    assert problems[damaged["submission_id"]] == "an operator left it out: damaged"
     assert problems[part["submission_id"]] is None
     assert board(alice) == [part["submission_id"]]
     kept = alice.get(f"/v1/submissions/{whole['submission_id']}").json()

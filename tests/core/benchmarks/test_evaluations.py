@@ -345,8 +345,11 @@ async def test_models_and_rescoring_wait_for_storage_that_is_away(
         patched.setattr(platform.storage, "get", _away)
         ordered = await rescoring._claim(0)
         assert ordered is not None
-        with pytest.raises(StorageUnavailable):
-            await rescoring._work(platform, ordered)
+        await rescoring._work(platform, ordered)
+    seen = await rescoring.find("tracking")
+    assert (seen.state, list(seen.waiting.values())) == ("waiting", ["not now"])
+    assert await rescoring._claim(60) is None, "after a pause"
+    await Rescoring.all().update(leased_until=now())
     ordered = await rescoring._claim(60)
     assert ordered is not None
     await rescoring._work(platform, ordered)

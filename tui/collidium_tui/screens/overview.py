@@ -87,6 +87,7 @@ def summary(overview: Overview, times: Times) -> list[tuple[str, str]]:
         ("failed this month", rate),
         ("followed by", _followed(overview)),
         ("models waiting", f"{overview.models_waiting:,}{_oldest(overview, overview.oldest_model_at)}"),
+        ("files waiting", f"{overview.files_waiting:,}"),
         ("webhooks waiting", f"{overview.webhooks_pending:,}"),
         ("runner", f"{overview.runner} ({overview.run_mode})"),
         ("server", f"collidium {overview.version}, its clock {times.show(overview.at)}"),

@@ -20,6 +20,7 @@ from collidium.api.schemas import (
     DisqualifyBody,
     DissolveBody,
     InvitationBody,
+    LeaveOutBody,
     MembersBody,
     NewChallengeBody,
     OpenQuery,
@@ -27,7 +28,7 @@ from collidium.api.schemas import (
     RescoreBody,
 )
 from collidium.benchmarks import challenge_changes, closing, members, tasklist
-from collidium.benchmarks.submissions import evaluations, reading, reruns, rescoring, standing
+from collidium.benchmarks.submissions import evaluations, reading, reruns, rescoring, standing, waiting
 from collidium.benchmarks.submissions import roster as people
 from collidium.operations import Scope
 from collidium.records import (
@@ -43,6 +44,7 @@ from collidium.records import (
     Submission,
     TaskStatus,
     Team,
+    WaitingFile,
 )
 
 blueprint = Blueprint("benchmarks", __name__)
@@ -258,6 +260,24 @@ async def rescore(challenge: str, data: RescoreBody) -> Response:
 async def last_rescoring(challenge: str) -> Response:
     """The last rescoring of a challenge: its progress, or its changes."""
     return answer(await rescoring.find(challenge))
+
+
+@blueprint.get("/challenges/<challenge>/waiting")
+@operation_id("waiting_files")
+@document_response(list[WaitingFile])
+async def waiting_files(challenge: str) -> Response:
+    """Submissions that a rescoring or the end of a challenge waits for, or that were left out."""
+    return answer_list(await waiting.find(challenge))
+
+
+@blueprint.post("/challenges/<challenge>/submissions/<submission_id>/leave-out")
+@operation_id("leave_out")
+@validate_request(LeaveOutBody)
+@document_response(WaitingFile)
+@idempotent
+async def leave_out(challenge: str, submission_id: str, data: LeaveOutBody) -> Response:
+    """Wait no longer for a submission whose file cannot be scored: it loses its rank with the new scores."""
+    return answer(await waiting.leave_out(challenge, submission_id, data.reason, **audit_fields()))
 
 
 @blueprint.get("/evaluations")

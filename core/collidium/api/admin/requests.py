@@ -21,7 +21,7 @@ from collidium.api.openapi import parquet_answer
 from collidium.api.operator_schemas import DaysQuery, MonthQuery, UsageQuery
 from collidium.api.simulations import AllRequestsQuery, answer_with_output, cancelling, listed
 from collidium.benchmarks import tasklist
-from collidium.benchmarks.submissions import model_runners
+from collidium.benchmarks.submissions import model_runners, waiting
 from collidium.records import (
     ChannelUsage,
     DayUsage,
@@ -106,6 +106,7 @@ async def overview() -> Response:
             models_waiting=models.number,
             oldest_model_at=models.oldest_at,
             models_not_run=await model_runners.why_none() or None,
+            files_waiting=await waiting.number(),
             plugins_failed=tuple(here.plugins.failures),
             tasks_silent=tuple(SilentTask.of(task) for task in silent),
             **asdict(await reports.queue()),

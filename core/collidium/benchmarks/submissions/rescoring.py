@@ -15,7 +15,7 @@ import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -25,14 +25,23 @@ from tortoise.timezone import now
 from collidium import records
 from collidium.benchmarks import accepting, challenges
 from collidium.benchmarks.models import Rescoring, Submission
-from collidium.benchmarks.submissions import replay, reruns, scorings
+from collidium.benchmarks.submissions import replay, reruns, scorings, waiting
 from collidium.benchmarks.submissions.evaluations import LeaseLost
 from collidium.benchmarks.submissions.replay import Incomplete, Preview, Replay, Review, Target
-from collidium.contracts.storage import MissingFile
+from collidium.benchmarks.submissions.waiting import FilesWait
+from collidium.contracts.storage import MissingFile, StorageUnavailable
 from collidium.database import in_chunks, on_commit, transactional
 from collidium.database.errors import is_away
 from collidium.database.leased_loop import LeasedLoop, renewing
-from collidium.errors import CollidiumError, Conflict, InvalidInput, NotFound
+from collidium.errors import (
+    CollidiumError,
+    Conflict,
+    InvalidInput,
+    NotFound,
+    ScoringFailed,
+    ScoringInterrupted,
+    Unavailable,
+)
 from collidium.files.held import scratch_directory
 from collidium.files.stored import fetch
 from collidium.records import RankChange
@@ -42,7 +51,6 @@ from collidium.runtime.waiting import WakeSignal
 
 if TYPE_CHECKING:
     from collidium.benchmarks.submissions.replay import Review
-    from collidium.contracts.task import Task
     from collidium.platform import Platform
     from collidium.scoring.engine import Evaluation
 
@@ -57,6 +65,8 @@ ORDERED: Final = WakeSignal()
 LOOK_SECONDS: Final = 1.0
 #: Maximum number of changes, and of problems, that are stored with an order.
 MOST_KEPT: Final = 10_000
+#: Files in a row that cannot be scored now after which the others are tried later, too.
+MOST_FAILURES: Final = 3
 #: Renewals of a lease before it would expire.
 RENEWALS: Final = 3
 
@@ -115,30 +125,57 @@ async def _apply(plan: Replay, percent: int | None, applied: Applied | None, *, 
     review = await replay.run(plan, apply=True)
     if not apply:
         raise Preview(replace(review, applied=False))
+    await waiting.forget(plan.target)
     if applied is not None:
         await applied(review)
     return review
 
 
 async def score_missing(
-    platform: Platform, target: Target, known: Iterable[str], progress: Progress | None = None
+    platform: Platform,
+    target: Target,
+    known: Iterable[str],
+    progress: Progress | None = None,
+    *,
+    waits_for_task: bool = False,
 ) -> dict[str, str]:
-    """Score submissions that have no scores of the target yet; returns problems by submission."""
+    """Score submissions that have no scores of the target yet; returns problems by submission.
+
+    A file that cannot be scored for reasons that are not its own keeps its scores and waits; with
+    ``waits_for_task`` also one over which the task fails. Raises FilesWait, and otherwise ScoringFailed.
+    """
+    problems = await waiting.left_out(target)
     done = await scorings.scored(target.challenge, target.versions)
+    await waiting.resolve_scored(target, done)
+    settled = done | problems.keys() | set(known)
     rows = [
         row
         for row in await replay.submissions_to(target.challenge)
-        if target.needs_scores(row) and row.id not in done and row.id not in known
+        if target.needs_scores(row) and row.id not in settled
     ]
     models = [row.id for row in rows if row.evaluation_id is not None]
     runs = await reruns.predictions_on(target.truth_version, models)
-    problems = {id_: await reruns.why_not_run(id_, target.truth_version) for id_ in models if id_ not in runs}
+    for id_ in models:
+        if id_ not in runs:
+            why, is_platforms = await reruns.why_not_run(id_, target.truth_version)
+            problems[id_] = why
+            if is_platforms:
+                await waiting.note(target, [id_], problems.pop(id_))
+    rows = [row for row in rows if row.evaluation_id is None or row.id in runs]
     files = {row.id: str(runs[row.id].predictions if row.id in runs else row.sha256) for row in rows}
-    rows = sorted((row for row in rows if row.id not in problems), key=lambda row: files[row.id])
-    finished = 0
+    rows.sort(key=lambda row: files[row.id])
+    failures = finished = 0
     for sha256, same in groupby(rows, key=lambda row: files[row.id]):
         group = list(same)
-        made = await _score_kept(platform, target.task, target.truth_version, sha256)
+        made = await _score_kept(platform, target, sha256, waits_for_task=waits_for_task)
+        if isinstance(made, _Waits):
+            await waiting.note(target, [row.id for row in group], made.reason)
+            failures += 1
+            if failures >= MOST_FAILURES:
+                break  # most likely the storage or the executor is away
+            continue
+        failures = 0
+        await waiting.resolve(target, [row.id for row in group])
         for row in group:
             if isinstance(made, str):
                 problems[row.id] = made
@@ -151,20 +188,38 @@ async def score_missing(
         finished += len(group)
         if progress:
             progress(finished, len(rows))
+    await waiting.require_none(target)
     return problems
 
 
-async def _score_kept(platform: Platform, task: Task, truth_version: str, sha256: str) -> Evaluation | str:
-    """Score a stored file; returns the reason if that is impossible."""
+@dataclass(frozen=True, slots=True)
+class _Waits:
+    """Why a file cannot be scored now."""
+
+    reason: str
+
+
+async def _score_kept(
+    platform: Platform, target: Target, sha256: str, *, waits_for_task: bool
+) -> Evaluation | str | _Waits:
+    """Score a stored file; returns its problem if the scorer rejects its content."""
     async with scratch_directory(platform.settings.uploads) as directory:
         path = directory / "predictions.parquet"
         try:
             await fetch(platform.storage, scorings.storage_key(sha256), path, sha256)
-            return await scorings.score(platform, task, truth_version, path, sha256, "ignore")
+            return await scorings.score(platform, target.task, target.truth_version, path, sha256, "ignore")
         except MissingFile:
-            return "its file is no longer stored"
+            return _Waits("its file is not in the storage")
         except InvalidInput as error:
             return error.detail
+        except ScoringInterrupted as error:
+            return _Waits(error.detail)
+        except ScoringFailed as error:
+            if not waits_for_task:
+                raise
+            return _Waits(error.detail)
+        except (StorageUnavailable, Unavailable) as error:  # also TooSlow
+            return _Waits(str(error))
 
 
 @transactional
@@ -184,9 +239,9 @@ async def order(
     Forbidden for a split that the operator may not make.
     """
     row = await challenges.locked(name)
-    platform.tasks.find(row.task)
+    task, version = platform.tasks.find(row.task), row.truth_version or ""
     if percent is not None:
-        await challenges.public_part(row, percent)
+        version = str(await challenges.public_part(row, percent))
         if apply and not pays:
             await accepting.require_unshared(row)
     elif row.truth_version is None:
@@ -196,6 +251,7 @@ async def order(
         if last.ended_at is None:
             raise Conflict(f"{name} is being scored again since {last.asked_at:%Y-%m-%d %H:%M} UTC")
         await last.delete()
+    await waiting.forget(Target(name, task, version))
     made = Rescoring(
         challenge=name,
         public_percent=percent,
@@ -233,7 +289,10 @@ async def _view(row: Rescoring) -> records.Rescoring:
     if row.public_percent is not None:
         before = Submission.filter(challenge=row.challenge, submitted_at__lt=row.asked_at, baseline=False)
         seen = await before.count()
-    return records.Rescoring.of(row, seen_whole=seen, changes=tuple(changes), problem=row.problem or None)
+    waits = {} if row.ended_at else await waiting.reasons(row.challenge)
+    return records.Rescoring.of(
+        row, seen_whole=seen, changes=tuple(changes), problem=row.problem or None, waiting=waits
+    )
 
 
 @asynccontextmanager
@@ -292,6 +351,9 @@ async def _work(platform: Platform, row: Rescoring) -> None:
         with suppress(Exception):
             await _change(row, lease="", leased_until=now())
         raise
+    except FilesWait as error:
+        logger.warning("rescoring of %s: %s", row.challenge, error)
+        await _change(row, lease="", leased_until=error.retry_at)
     except Exception as error:  # whatever scoring raises is kept with the order
         if is_away(error) or scorings.is_passing(error):
             raise  # it is taken again when the lease ends

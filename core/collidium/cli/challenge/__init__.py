@@ -117,7 +117,7 @@ def export(name: str, every: bool) -> None:
 for command in (
     *(running.new, running.create, running.edit, running.close, running.open_, running.reopen),
     *(participants.submissions, participants.roster, participants.disqualify, participants.reinstate),
-    participants.rescore,
+    *(participants.rescore, participants.waiting),
     *(participants.members, participants.teams, participants.invite),
 ):
     challenge.add_command(command)

@@ -175,9 +175,16 @@ def rescore(
             announce_split(server, name, percent, yes=yes or not apply)
             server.admin_rescore(name, public_percent=percent, apply=apply, idempotency_key=idempotency_key)
 
+        waits = 0
+
         def show(seen: Rescoring) -> None:
+            nonlocal waits
             if progress and seen.submissions:
                 progress(seen.done, seen.submissions)
+            if len(seen.waiting) > waits:
+                reason = next(iter(seen.waiting.values()))
+                note(f"waiting: {len(seen.waiting)} files: {reason} (collidium challenge waiting {name})")
+            waits = len(seen.waiting)
 
         found = server.wait_for_rescoring(name, on_change=show)
     if json_wanted():
@@ -191,6 +198,41 @@ def rescore(
     if found.problem:
         note(f"Nothing has changed: {found.problem}")
         raise SystemExit(1)
+
+
+@click.command()
+@name_argument
+@click.option("--leave-out", "left_out", metavar="SUBMISSION", help="Wait for it no longer; needs --reason.")
+@click.option("--reason", help="Why it is left out; for the audit log, and with the submission.")
+@key_option
+@json_option
+def waiting(name: str, left_out: str | None, reason: str | None, idempotency_key: str | None) -> None:
+    """List the files that a rescoring or the end of NAME waits for, or leave one out; needs ADMIN_TOKEN.
+
+    Files wait while workers are killed or the storage does not have them, and are tried again. A submission
+    that is left out keeps its scores and loses its rank with the new ones.
+
+    \b
+    collidium challenge waiting jets-2027
+    collidium challenge waiting jets-2027 --leave-out 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48 --reason "..."
+    """
+    if (left_out is None) != (reason is None):
+        raise click.UsageError("give --leave-out and --reason together")
+    with client() as server:
+        if left_out is not None and reason is not None:
+            done = server.admin_leave_out(name, left_out, reason, idempotency_key=idempotency_key)
+            show_message(done, f"{done.submission_id} of {done.hub_username} is left out.")
+        else:
+            columns = {
+                "submission": "submission_id",
+                "account": "hub_username",
+                "since": "since",
+                "attempts": "attempts",
+                "next": "retry_at",
+                "left out": "left_out_at",
+                "reason": "reason",
+            }
+            show_items(list(server.admin_waiting_files(name)), columns)
 
 
 @click.command()

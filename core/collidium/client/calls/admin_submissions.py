@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collidium.client.calls.call import Call, Credential, endpoint, idempotency_header, not_none, segment
 from collidium.client.responses import listed, single
-from collidium.records import Page, Ranking, Rescoring, Submission
+from collidium.records import Page, Ranking, Rescoring, Submission, WaitingFile
 
 
 class AdminSubmissionCalls:
@@ -230,6 +230,45 @@ class AdminSubmissionCalls:
         """
         where = f"/admin/challenges/{segment(challenge)}/rescoring"
         return Call("GET", where, single(Rescoring), Credential.ADMIN)
+
+    @endpoint
+    def admin_waiting_files(self, challenge: str) -> Call[Page[WaitingFile]]:
+        """List the submissions that a rescoring or the end of a challenge waits for, or that were left out.
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge.
+        """
+        where = f"/admin/challenges/{segment(challenge)}/waiting"
+        return Call("GET", where, listed(WaitingFile), Credential.ADMIN)
+
+    @endpoint
+    def admin_leave_out(
+        self, challenge: str, submission_id: str, reason: str, *, idempotency_key: str | None = None
+    ) -> Call[WaitingFile]:
+        """Wait no longer for a submission whose file cannot be scored: it loses its rank with the new scores.
+
+        Parameters
+        ----------
+        challenge, submission_id : str
+        reason : str
+            For the audit log, and with the submission.
+        idempotency_key : str, optional
+
+        Raises
+        ------
+        NotFound
+            If nothing waits for the submission.
+        Conflict
+            If it was left out before.
+        """
+        where, headers = (
+            _submission(challenge, submission_id, "leave-out"),
+            idempotency_header(idempotency_key),
+        )
+        body = {"reason": reason}
+        return Call("POST", where, single(WaitingFile), Credential.ADMIN, json=body, headers=headers)
 
 
 def _submission(challenge: str, submission_id: str, action: str) -> str:

@@ -257,6 +257,9 @@ class RescoringDialog(ModalScreen["Rescoring | None"]):
                     self.dismiss(seen)
                     return
                 of = f"{seen.done:,} of {seen.submissions:,}" if seen.submissions else "nothing scored yet"
+                if seen.waiting:
+                    reason = next(iter(seen.waiting.values()))
+                    of += f"; waiting: {len(seen.waiting):,} files: {reason}"
                 shown = f"{of}, since {console_of(self).times.show(seen.asked_at)}"
             self.query_one("#progress", Static).update(plain(shown))
             await asyncio.sleep(POLL_SECONDS)

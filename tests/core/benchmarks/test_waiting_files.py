@@ -1,0 +1,279 @@
+"""Files with scores keep their place while they cannot be scored again for reasons that are not their own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.counts import LONG
+from tests.killing import Killer
+from tortoise.timezone import now
+
+from collidium import accounts, operations
+from collidium.benchmarks import closing, truth_versions
+from collidium.benchmarks.models import (
+    Challenge,
+    Evaluation,
+    Rescoring,
+    Scoring,
+    Submission,
+    WaitingFile,
+)
+from collidium.benchmarks.submissions import (
+    admissions,
+    evaluating,
+    evaluations,
+    rescoring,
+    scorings,
+    submitting,
+    waiting,
+)
+from collidium.benchmarks.submissions.waiting import FilesWait
+from collidium.contracts.tables import flatten
+from collidium.contracts.task import EventRange
+from collidium.demo import EVENTS_DIRECTORY
+from collidium.errors import Conflict, InvalidInput, NotFound, ScoringInterrupted
+from collidium.platform import Platform
+
+from . import models
+
+BY: Any = {"actor": "test", "http_request_id": ""}
+REPEATS = range(20 if LONG else 1)
+
+
+@pytest.fixture
+async def platform(migrated_database_url: str, tmp_path: Path) -> AsyncIterator[Platform]:
+    chosen = {
+        "database_url": migrated_database_url,
+        "data_dir": tmp_path / "data",
+        "hub_url": "http://127.0.0.1:9",
+        "model_unconfined": True,
+    }
+    async with models.opened(chosen) as platform:
+        await truth_versions.import_truth(
+            platform, "tracking", str(EVENTS_DIRECTORY), config="ttbar_pu0", events=EventRange(3, 5)
+        )
+        await Challenge.filter(name="tracking").update(listed=True)
+        yield platform
+
+
+def predictions(directory: Path, keep: float) -> submitting.Predictions:
+    """The true tracks, but for some hits."""
+    table = flatten(pq.read_table(EVENTS_DIRECTORY / "tracker_hits.parquet"), ["hit_id", "particle_id"])
+    events = np.asarray(table["event_id"])
+    table = table.filter(pa.array((events >= 3) & (events < 5)))
+    _, tracks = np.unique(table["particle_id"].to_numpy(), return_inverse=True)
+    tracks = np.where(np.random.default_rng(1).random(len(tracks)) < keep, tracks, -1)
+    file = directory / f"{keep}.parquet"
+    pq.write_table(
+        pa.table({"event_id": table["event_id"], "hit_id": table["hit_id"], "track_id": tracks}), file
+    )
+    content = file.read_bytes()
+    return submitting.Predictions(file, hashlib.sha256(content).hexdigest(), len(content))
+
+
+async def submit(platform: Platform, directory: Path, name: str, keep: float) -> Submission:
+    account = await accounts.recognise(name, signup_grant=Decimal(0))
+    async with admissions.admitted(platform, account, "tracking") as admission:
+        sent = predictions(directory, keep)
+        made = await submitting.submit(platform, admission, sent, check_claim=models.no_claim)
+    return await Submission.get(id=made.submission.submission_id)
+
+
+async def age() -> None:
+    """Pretend that an older scorer made all scores."""
+    await Submission.all().update(scorer_version="0")
+    await Scoring.all().update(scorer_version="0")
+
+
+async def places() -> dict[str, float]:
+    rows = await Submission.filter(standing="ranked", represents=True, rank_score__isnull=False)
+    return {row.id: row.rank_score for row in rows}
+
+
+async def ordered(platform: Platform) -> Rescoring:
+    """Work on the order for new scores, also if it is not due yet."""
+    await Rescoring.all().update(leased_until=now() - timedelta(seconds=1))
+    row = await rescoring._claim(60)
+    assert row is not None
+    await rescoring._work(platform, row)
+    return await Rescoring.get(challenge="tracking")
+
+
+# -- check and submit ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", ["check", "submit"])
+@pytest.mark.parametrize("_", REPEATS)
+async def test_a_killed_worker_rejects_no_file(platform: Platform, tmp_path: Path, step: str, _: int) -> None:
+    account = await accounts.recognise("ada", signup_grant=Decimal(0))
+    sent = predictions(tmp_path, 0.9)
+    async with admissions.admitted(platform, account, "tracking") as admission:
+        with Killer(os.getpid()) as killer:
+            if step == "check":
+                assert (await submitting.check(platform, admission, sent)).rows
+            else:
+                await submitting.submit(platform, admission, sent, check_claim=models.no_claim)
+    assert len(killer.killed) == 1
+
+
+async def test_workers_killed_for_ever_are_unavailable(platform: Platform, tmp_path: Path) -> None:
+    account = await accounts.recognise("ada", signup_grant=Decimal(0))
+    async with admissions.admitted(platform, account, "tracking") as admission:
+        with Killer(os.getpid(), inf), pytest.raises(ScoringInterrupted):
+            await submitting.check(platform, admission, predictions(tmp_path, 0.9))
+    assert not await Submission.exists()
+
+
+# -- rescoring -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("_", REPEATS)
+async def test_a_rescoring_whose_workers_are_killed_waits(platform: Platform, tmp_path: Path, _: int) -> None:
+    for name, keep in (("ada", 0.9), ("bob", 0.8)):
+        await submit(platform, tmp_path, name, keep)
+    await age()
+    before = await places()
+    await rescoring.order(platform, "tracking", percent=None, apply=True, pays=True, **BY)
+    with Killer(os.getpid(), inf):
+        row = await ordered(platform)
+    assert row.ended_at is None
+    seen = await rescoring.find("tracking")
+    assert (seen.state, seen.waiting.keys()) == ("waiting", before.keys())
+    assert all("interrupted" in reason for reason in seen.waiting.values())
+    assert await places() == before
+    assert await waiting.number() == 2
+    row = await ordered(platform)
+    assert (row.problem, row.unscored, await places()) == ("", {}, before)
+    assert row.ended_at is not None
+    assert await waiting.number() == 0
+    assert {one.scorer_version for one in await Submission.all()} == {platform.tasks.find("tracking").version}
+
+
+@pytest.mark.parametrize("_", REPEATS)
+async def test_one_killed_worker_does_not_delay_a_rescoring(
+    platform: Platform, tmp_path: Path, _: int
+) -> None:
+    await submit(platform, tmp_path, "ada", 0.9)
+    await age()
+    before = await places()
+    await rescoring.order(platform, "tracking", percent=None, apply=True, pays=True, **BY)
+    with Killer(os.getpid()) as killer:
+        row = await ordered(platform)
+    assert (len(killer.killed), row.problem, row.unscored) == (1, "", {})
+    assert row.ended_at is not None
+    assert await places() == before
+
+
+async def test_a_lost_file_waits_until_it_is_left_out(platform: Platform, tmp_path: Path) -> None:
+    lost, other = [
+        await submit(platform, tmp_path, name, keep) for name, keep in (("ada", 0.9), ("bob", 0.8))
+    ]
+    await age()
+    before = await places()
+    stored = platform.settings.data_dir / "storage" / scorings.storage_key(lost.sha256)
+    await rescoring.order(platform, "tracking", percent=None, apply=True, pays=True, **BY)
+    content = stored.read_bytes()
+    stored.write_bytes(content[:-100] + bytes(100))
+    await ordered(platform)
+    stored.unlink()
+    row = await ordered(platform)
+    assert row.ended_at is None
+    assert await places() == before
+    (file,) = await waiting.find("tracking")
+    assert (file.submission_id, file.hub_username, file.attempts) == (lost.id, "ada", 2)
+    assert file.reason == "its file is not in the storage"
+    assert file.retry_at > now()
+    with pytest.raises(NotFound):
+        await waiting.leave_out("tracking", other.id, "", **BY)
+    left_out = await waiting.leave_out("tracking", lost.id, "a disk was lost", **BY)
+    assert left_out.left_out_at is not None
+    with pytest.raises(Conflict):
+        await waiting.leave_out("tracking", lost.id, "again", **BY)
+    audited = await operations.recorded("leave_out", lost.id)
+    assert audited is not None
+    assert audited.details["reason"] == "a disk was lost"
+    row = await rescoring._claim(60)
+    assert row is not None, "at once"
+    await rescoring._work(platform, row)
+    row = await Rescoring.get(challenge="tracking")
+    assert row.unscored == {lost.id: "an operator left it out: a disk was lost"}
+    assert list(await places()) == [other.id]
+    assert (await Submission.get(id=lost.id)).scores == lost.scores
+    assert not await WaitingFile.exists()
+
+
+async def test_a_command_that_rescores_names_files_that_wait(platform: Platform, tmp_path: Path) -> None:
+    made = await submit(platform, tmp_path, "ada", 0.9)
+    await age()
+    (platform.settings.data_dir / "storage" / scorings.storage_key(made.sha256)).unlink()
+    with pytest.raises(FilesWait, match="waiting: 1 files: its file is not in the storage"):
+        await rescoring.rescore(platform, "tracking", apply=True, actor="test")
+
+
+async def test_a_file_that_was_scored_is_not_undecodable(platform: Platform, tmp_path: Path) -> None:
+    """With little time a new file is rejected, and a known one is not."""
+    await submit(platform, tmp_path, "ada", 0.9)
+    scarce = platform.settings.model_copy(update={"scoring_seconds": 1e-4})
+    platform = replace(platform, settings=scarce)
+    account = await accounts.recognise("bob", signup_grant=Decimal(0))
+    async with admissions.admitted(platform, account, "tracking") as admission:
+        with pytest.raises(InvalidInput, match="longer than"):
+            await submitting.check(platform, admission, predictions(tmp_path, 0.8))
+        with pytest.raises(ScoringInterrupted):
+            await submitting.check(platform, admission, predictions(tmp_path, 0.9))
+
+
+# -- the end of a challenge ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("_", REPEATS)
+async def test_an_end_whose_workers_are_killed_waits(platform: Platform, tmp_path: Path, _: int) -> None:
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
+    for name, keep in (("ada", 0.9), ("bob", 0.8)):
+        await submit(platform, tmp_path, name, keep)
+    await Scoring.filter(truth_version__contains="final").delete()
+    before = await places()
+    await closing.close(platform, "tracking", **BY)
+    await Challenge.filter(name="tracking").update(closes_at=now() - timedelta(days=1))
+    with Killer(os.getpid(), inf):
+        assert not await closing.end(platform, "tracking")
+    assert await places() == before
+    assert await waiting.number() == 2
+    assert not await closing.end(platform, "tracking"), "paused"
+    await WaitingFile.all().update(retry_at=now())
+    assert await closing.end(platform, "tracking")
+    assert (await places()).keys() == before.keys()
+    assert not await WaitingFile.exists()
+
+
+async def test_an_end_waits_for_a_model_that_the_platform_failed(platform: Platform) -> None:
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
+    await models.scored(platform, models.layers())
+    await closing.close(platform, "tracking", **BY)
+    assert not await closing.end(platform, "tracking")
+    with Killer(os.getpid(), inf):
+        for _ in range(evaluations.ATTEMPTS):
+            await evaluating.evaluate(platform, await models.claimed())
+    run = await Evaluation.get(again=True)
+    assert run.code == "platform_failed"
+    await Challenge.filter(name="tracking").update(closes_at=now() - timedelta(days=1))
+    assert not await closing.end(platform, "tracking")
+    (file,) = await waiting.find("tracking")
+    assert "The platform failed to score it" in file.reason
+    await evaluations.operate(run.id, "rerun", **BY)
+    await models.run_all(platform)
+    await WaitingFile.all().update(retry_at=now())
+    assert await closing.end(platform, "tracking")
+    assert len(await places()) == 1
