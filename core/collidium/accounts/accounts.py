@@ -63,6 +63,13 @@ async def find(hub_username: str) -> AccountView:
     return AccountView.of(account)
 
 
+async def find_or_add(hub_username: str) -> AccountView:
+    """Return the account with that name, added if it has not signed in yet; raises NotFound for no name."""
+    if USERNAME.fullmatch(hub_username) and not ERASED.fullmatch(name_key(hub_username)):
+        await _ensure_row(hub_username)
+    return await find(hub_username)
+
+
 async def id_if_known(hub_username: str) -> int | None:
     """Return the id of the account with that name; None if there is none."""
     account = await Account.get_or_none(name_key=name_key(hub_username))

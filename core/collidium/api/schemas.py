@@ -174,7 +174,7 @@ class NewChallengeBody(ChallengeBody):
 
     model_config = example({"name": "jets-2027", "task": "jets", "public_percent": 30})
 
-    name: str = Field(max_length=64, description="Words of a-z and 0-9, joined by hyphens.")
+    name: str = Field(max_length=64, description="Two words or more of a-z and 0-9, joined by hyphens.")
     task: str = Field(max_length=64, description="An installed task with truth.")
     truth_version: str | None = Field(
         None,

@@ -75,7 +75,8 @@ def problems_of_new(name: str, fields: Mapping[str, Any]) -> Iterator[tuple[str,
     if not is_name(name):
         yield (
             "name",
-            f"two words or more of a-z and 0-9, joined by hyphens, of up to {LONGEST_NAME} characters",
+            "two words or more of a-z and 0-9, joined by hyphens, such as course-2027, of up to "
+            f"{LONGEST_NAME} characters",
         )
     yield from _problems(None, fields)
 

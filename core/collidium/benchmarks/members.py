@@ -61,7 +61,9 @@ async def remove(name: str, hub_username: str, *, actor: str, http_request_id: s
     Raises NotFound.
     """
     row = await challenges.locked(name)
-    member = await Member.get_or_none(challenge=row.name, name_key=hub_username.casefold())
+    member = None
+    if USERNAME.fullmatch(hub_username):
+        member = await Member.get_or_none(challenge=row.name, name_key=hub_username.casefold())
     if member is None:
         raise NotFound(f"{hub_username[:100]!r} is not a member of {row.name}")
     await member.delete()

@@ -204,6 +204,8 @@ async def remove(account: AccountView, name: str, hub_username: str) -> None:
 
 
 async def own(account: AccountView, name: str) -> Team:
+    """The account's team in a challenge; raises NotFound."""
+    await challenges.visible(name)
     team = await team_of(account.id, name)
     if team is None:
         raise NotFound(f"you are in no team of {name}")

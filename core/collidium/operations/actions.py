@@ -24,8 +24,13 @@ from collidium.records import AuditEntry, Transaction
 async def grant(
     hub_username: str, delta: Decimal, note: str, *, actor: str, http_request_id: str
 ) -> Transaction:
-    """Grant or deduct credits. Raises NotFound, InvalidInput, and Conflict for a negative balance."""
-    account = await accounts.find(hub_username)
+    """Grant or deduct credits; an account that has not signed in yet may be granted some in advance.
+
+    Raises NotFound, InvalidInput, and Conflict for a negative balance.
+    """
+    account = await (
+        accounts.find_or_add(hub_username) if delta.is_finite() and delta > 0 else accounts.find(hub_username)
+    )
     try:
         entry = await accounts.post(
             account.id, delta, reason="admin_grant", reference=f"grant:{http_request_id}", note=note
@@ -63,9 +68,13 @@ def _noted(note: str | None) -> dict[str, str]:
 async def record(
     actor: str, action: str, target: str, details: Mapping[str, Any], http_request_id: str
 ) -> None:
-    """Add an entry to the audit log; call it inside the transaction of the action."""
+    """Add an entry to the audit log, without empty details; call it inside the transaction of the action."""
     await models.AuditEntry.create(
-        actor=actor, action=action, target=target, details=dict(details), http_request_id=http_request_id
+        actor=actor,
+        action=action,
+        target=target,
+        details={name: value for name, value in details.items() if value not in ("", None)},
+        http_request_id=http_request_id,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import uuid
 from collections.abc import Iterator
@@ -50,7 +51,7 @@ def test_credits_are_granted_and_taken(operator: Caller) -> None:
     assert taken.stdout == f"mallory has {before:g} credits.\n"
     for amount, code in (("NaN", 2), ("much", 2), ("1e400", 3), ("-1e6", 3), ("0.0001", 3), ("1e30", 3)):
         assert operator("admin", "grant", "mallory", amount, "--note", "x").returncode == code, amount
-    assert operator("admin", "grant", "unknown", "1", "--note", "x").returncode == 3
+    assert operator("admin", "grant", "unknown", "-1", "--note", "x").returncode == 3
     assert operator("admin", "grant", "mallory", "1").returncode == 2
     assert operator.data("me")["credits"] == before
 
@@ -62,6 +63,39 @@ def test_a_ban_refuses_the_account_until_it_is_ended(operator: Caller) -> None:
     assert operator.data("admin", "unban", "mallory") == {"hub_username": "mallory", "banned": False}
     assert operator("me").returncode == 0
     assert operator("admin", "unban", "unknown").returncode == 3
+
+
+def test_a_grant_in_advance_is_there_at_the_first_sign_in(operator: Caller) -> None:
+    early = operator("admin", "grant", "early", "2.5", "--note", "for the course")
+    assert (early.returncode, early.stdout) == (0, "early has 2.5 credits.\n")
+    assert "early has not signed in yet" in early.stderr
+    assert operator("admin", "grant", "a/b", "1", "--note", "x").returncode == 3
+    assert operator.data("admin", "grant", "EARLY", "1", "--note", "more")["new_balance"] == 3.5
+
+
+def test_an_unban_says_whether_there_was_a_ban(operator: Caller) -> None:
+    done = operator("admin", "unban", "mallory")
+    assert (done.returncode, done.stdout) == (0, "mallory was not banned: it may call as before.\n")
+    operator.data("admin", "ban", "mallory")
+    assert operator("admin", "unban", "mallory").stdout == "mallory is no longer banned.\n"
+
+
+@pytest.mark.parametrize("options", [(), ("--apply",)])
+def test_nothing_to_refund_is_said(operator: Caller, options: tuple[str, ...]) -> None:
+    window = ("--from", "2024-01-01T00:00", "--to", "2024-01-02T00:00")
+    done = operator("admin", "refund", *window, *options)
+    assert (done.returncode, done.stdout.startswith("Nothing to refund")) == (0, True)
+
+
+@pytest.mark.parametrize("date", ["2027-06-30", "20270630T12", "2027-06-30 12:00:05", "2027-W26-3"])
+def test_advice_about_a_date_is_accepted(operator: Caller, date: str) -> None:
+    def said(text: str) -> str:
+        done = operator("challenge", "edit", "none-1", "--closes", text)
+        return " ".join(done.stderr.split())
+
+    advice = re.findall(r"[^ ,]+(?:Z|\+02:00)(?=\W|$)", said(date).partition("write")[2])
+    assert len(advice) == 2
+    assert all("no challenge 'none-1'" in said(text) for text in advice)
 
 
 def test_on_a_terminal_it_asks_first(operator: Caller) -> None:

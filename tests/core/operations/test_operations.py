@@ -30,7 +30,7 @@ async def test_a_deduction_never_goes_below_zero_and_leaves_no_trace(alice: acco
     with pytest.raises(InvalidInput):
         await operations.grant("alice", Decimal("NaN"), "fun", actor="admin", http_request_id="r2")
     with pytest.raises(NotFound):
-        await operations.grant("unknown", Decimal(1), "who", actor="admin", http_request_id="r3")
+        await operations.grant("unknown", Decimal(-1), "who", actor="admin", http_request_id="r3")
     assert await operations.audit_log(limit=10) == []
 
 
@@ -45,6 +45,13 @@ async def test_bans_and_the_kill_switch_are_audited(alice: accounts.AccountView)
     assert [logged.action for logged in await operations.audit_log(limit=1, before=audited[0].id)] == [
         "freeze"
     ]
+
+
+async def test_empty_details_are_not_recorded(alice: accounts.AccountView) -> None:
+    details = {"reason": "", "note": None, "credits_paid": "0", "closes": 0}
+    await operations.record("admin", "rescore", "spring-2027", details, "r1")
+    (logged,) = await operations.audit_log(limit=10)
+    assert logged.details == {"credits_paid": "0", "closes": 0}
 
 
 async def test_a_freeze_keeps_its_operator_when_a_note_is_added(connected: str) -> None:

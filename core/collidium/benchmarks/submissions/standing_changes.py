@@ -211,7 +211,7 @@ async def _audit(change: StandingChange, paid: Decimal) -> None:
         "truth_version": truth_version,
         "credits_paid": str(paid),
         "challenge": change.target.challenge,
-        "reason": change.new.reason or "",
+        "reason": change.new.reason,
     }
     about = change.about or change.target.challenge
     await operations.record(change.actor, change.action, about, details, change.http_request_id)

@@ -157,7 +157,7 @@ def audit(limit: int) -> None:
         "who": "actor",
         "action": "action",
         "target": "target",
-        "details": lambda entry: [f"{name}: {value}" for name, value in entry.details.items()],
+        "details": lambda entry: [f"{name}: {value}" for name, value in entry.details.items() if value != ""],
     }
     show_items(page.items, columns)
     _note_more(page.next_cursor, limit)

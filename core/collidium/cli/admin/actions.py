@@ -71,6 +71,8 @@ def unfreeze(what_for: str | None, idempotency_key: str | None) -> None:
 def grant(account: str, credits_: Decimal, what_for: str, yes: bool, idempotency_key: str | None) -> None:
     """Add CREDITS to the balance of ACCOUNT. A negative amount deducts, but never below zero.
 
+    ACCOUNT may be a name that has not signed in yet.
+
     \b
     collidium admin grant alice 25 --note "for the tutorial"
     collidium admin grant alice -2.5 --note "granted twice"
@@ -79,8 +81,11 @@ def grant(account: str, credits_: Decimal, what_for: str, yes: bool, idempotency
         if credits_ < 0:
             ask(f"Take {cell(-credits_)} credits from {account}?", yes=yes)
         granted = server.admin_grant(account, credits_, what_for, idempotency_key=idempotency_key)
+        seen = json_wanted() or server.admin_account(granted.hub_username).last_seen_at is not None
     message = f"{granted.hub_username} has {cell(granted.new_balance)} credits."
     show_message(granted, message)
+    if not seen:
+        note(f"{granted.hub_username} has not signed in yet: check the name.")
 
 
 @click.command()
@@ -113,8 +118,10 @@ def unban(account: str, what_for: str | None, idempotency_key: str | None) -> No
     collidium admin unban mallory
     """
     with client() as server:
+        was_banned = json_wanted() or server.admin_account(account).banned
         banned = server.admin_ban(account, False, note=what_for, idempotency_key=idempotency_key)
-    show_message(banned, f"{banned.hub_username} is not banned.")
+    done = "is no longer banned." if was_banned else "was not banned: it may call as before."
+    show_message(banned, f"{banned.hub_username} {done}")
 
 
 @click.command()
@@ -148,6 +155,9 @@ def refund(
     until = end or datetime.now(UTC)
     with client() as server:
         found = server.admin_refunds(begin, until)
+        if not found.requests and not json_wanted():
+            show_message(found, "Nothing to refund: no failed request of this period has a charge left.")
+            return
         if apply:
             if not json_wanted():
                 _print_refunds(found)
@@ -161,8 +171,7 @@ def refund(
         click.echo(f"Refunded {cell(found.total)} credits for {len(found.requests)} requests.")
     else:
         _print_refunds(found)
-        if found.requests:
-            note(f"{cell(found.total)} credits in total. Nothing was refunded: add --apply to refund.")
+        note(f"{cell(found.total)} credits in total. Nothing was refunded: add --apply to refund.")
 
 
 def _print_refunds(found: Refunds) -> None:

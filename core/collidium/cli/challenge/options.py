@@ -25,7 +25,8 @@ def _parse_date(text: str) -> datetime | None:
     except ValueError:
         raise ValueError(f"{text!r} is not written like 2027-06-30T12:00+02:00") from None
     if moment.tzinfo is None:
-        raise ValueError(f"{text!r} has no time zone: write {text}Z for UTC, or {text}+02:00")
+        written = moment.isoformat(timespec="auto" if moment.second or moment.microsecond else "minutes")
+        raise ValueError(f"{text!r} has no time zone: write {written}Z for UTC, or {written}+02:00")
     return moment
 
 

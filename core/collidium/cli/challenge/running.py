@@ -100,6 +100,8 @@ def create(
 ) -> None:
     """Create challenge NAME with events of its own: simulate, publish without truth, score baselines, open.
 
+    NAME has two words or more of a-z and 0-9, joined by hyphens.
+
     Runs on the server's machine while `collidium serve` runs, as `collidium seed` does. The challenge is
     listed when its baselines are scored. The same command resumes after an interruption, with the dates and
     rules of the first run.

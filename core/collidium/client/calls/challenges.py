@@ -84,7 +84,7 @@ class ChallengeCalls:
         Parameters
         ----------
         name : str
-            Words of a-z and 0-9, joined by hyphens.
+            Two words or more of a-z and 0-9, joined by hyphens.
         task : str
             Name of an installed task.
         truth_version : str, optional
