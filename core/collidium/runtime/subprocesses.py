@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_DUMPABLE: Final = 4
@@ -72,6 +72,24 @@ def end_with_parent(parent: int) -> None:
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # the parent ended before this was set
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+class TiedName(str):
+    """The name of a process of multiprocessing that the kernel kills when its parent ends.
+
+    A spawned process reads its name first, before it imports what its main module and its target need, which
+    takes seconds on a busy machine.
+    """
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _tied, (str(self), os.getpid())
+
+
+def _tied(name: str, parent: int) -> str:
+    end_with_parent(parent)
+    return name
 
 
 def hide_memory() -> None:

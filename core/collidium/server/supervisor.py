@@ -60,7 +60,9 @@ class Worker:
         self._reports, its_end = _spawn.Pipe(duplex=False)
         self.ready = False
         self.process: SpawnProcess = _spawn.Process(
-            target=_work, args=(settings, listeners, its_end, os.getpid(), checks_hub)
+            target=_work,
+            name=subprocesses.TiedName("worker"),
+            args=(settings, listeners, its_end, checks_hub),
         )
         self.process.start()
         its_end.close()
@@ -229,11 +231,9 @@ def _work(
     settings: Settings,
     listeners: Sequence[socket.socket],
     ready: Connection,
-    supervisor: int,
     checks_hub: bool,
 ) -> None:
     """Run a worker process."""
-    subprocesses.end_with_parent(supervisor)
     # Ctrl-C reaches the whole process group; the supervisor passes it on as SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logs.configure(settings.log_level, settings.log_format)

@@ -77,3 +77,26 @@ def test_ending_a_process_ends_its_session(tmp_path: Path, stubborn: bool) -> No
             subprocesses.end(process, 0.1 if stubborn else 60)
         assert process.returncode == (-SIGKILL if stubborn else -SIGTERM)
         eventually(is_left)
+
+
+_SLOW = """
+import multiprocessing, os, pathlib, sys, time
+if __name__ == "__mp_main__":  # the child imports its main module
+    pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
+    time.sleep(600)
+if __name__ == "__main__":
+    from collidium.runtime.subprocesses import TiedName
+    spawn = multiprocessing.get_context("spawn")
+    spawn.Process(target=print, name=TiedName("worker")).start()
+    time.sleep(600)
+"""
+
+
+def test_a_spawned_process_ends_with_its_parent(tmp_path: Path) -> None:
+    """Also while it imports, which takes longest on a busy machine."""
+    script, pid = tmp_path / "slow.py", tmp_path / "pid"
+    script.write_text(_SLOW)
+    with subprocess.Popen([sys.executable, script, pid]) as parent:
+        eventually(lambda: pid.exists() and pid.read_text())
+        parent.kill()
+    eventually(lambda: not Path(f"/proc/{pid.read_text()}").exists())
