@@ -70,3 +70,21 @@ def test_without_a_terminal_it_says_what_to_use_instead(
     assert done.returncode == 1
     assert done.stderr.startswith("Error: the console needs a terminal")
     assert "collidium admin" in done.stderr
+
+
+def test_frames_are_ascii_where_the_locale_has_no_others(
+    needs: Needs, backend: ServerProcess, tmp_path: Path
+) -> None:
+    needs("tmux")
+    environment = backend.environment | {
+        "PLATFORM_BACKEND": backend.base_url,
+        "ADMIN_TOKEN": backend.admin_token,
+        "PYTHONIOENCODING": "ascii",
+    }
+    with terminal(tmp_path, environment, TUI) as window:
+        window.shows("connected", "| open |", "Overview")
+        assert "\\u" not in window.text()
+        window.press("C-c")
+        window.shows("Press ^q to quit.")
+        window.press("C-q")
+        window.shows("ended with 0")

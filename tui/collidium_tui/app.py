@@ -98,6 +98,10 @@ class Console(App[None]):
         self._poller = StatusPoller(session, self._show_internal_error)
         self._link = Link.NEW
 
+    def action_help_quit(self) -> None:
+        """Say how to quit; Textual's own text has markup, which :meth:`notify` shows as it is."""
+        self.notify("Press ^q to quit.", title="Ctrl-C does not quit")
+
     # -- life -----------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:

@@ -37,11 +37,12 @@ def tui(command: Command, utc: bool) -> None:
             "the console needs a terminal; in scripts, use `collidium admin`, which prints the same data"
         )
     # Not at the top, because `collidium --help` imports this module.
-    from collidium_tui import logs
+    from collidium_tui import frames, logs
     from collidium_tui.app import Console
     from collidium_tui.session import Session
     from collidium_tui.widgets.text import Times
 
+    frames.draw_in_ascii_if_needed()
     logs.log_to_file()
     session = Session(os.environ.get("PLATFORM_BACKEND"), os.environ.get("ADMIN_TOKEN"))
     console = Console(session, times=Times(utc=utc), plugin_screens=command.screens)

@@ -58,7 +58,7 @@ def _check(blueprint: object, prefix: str, mounted: list[str]) -> None:
         return
     if not _PREFIX.fullmatch(prefix):
         raise ValueError("a url_prefix is written /name or /name/name")
-    if prefix.split("/")[1] in RESERVED:
+    if prefix.split("/")[1].casefold() in RESERVED:  # people and proxies confuse the two
         raise ValueError("the address is reserved for the platform")
     for other in mounted:
         if other != FRONT and _overlap(prefix, other):
@@ -66,7 +66,8 @@ def _check(blueprint: object, prefix: str, mounted: list[str]) -> None:
 
 
 def _overlap(prefix: str, other: str) -> bool:
-    return f"{prefix}/".startswith(f"{other}/") or f"{other}/".startswith(f"{prefix}/")
+    one, two = f"{prefix}/".casefold(), f"{other}/".casefold()
+    return one.startswith(two) or two.startswith(one)
 
 
 def _mount_on_scratch(app: Quart, blueprint: Blueprint, prefix: str) -> None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import sqlite3
 from collections.abc import Collection
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from shutil import disk_usage
@@ -46,6 +47,7 @@ from collidium.files.data_directory import make_private
 from collidium.files.held import locked, scratch_directory, sweep
 from collidium.runtime.failpoints import reached
 from collidium.runtime.progress import Progress, ProgressCount
+from collidium.secrets import FILE as SECRET_KEY
 from collidium.settings import Settings
 
 __all__ = ["Backup", "make", "restore"]
@@ -173,15 +175,15 @@ async def restore(settings: Settings, source: Path, progress: Progress | None = 
     async with scratch_directory(settings.data_dir) as scratch:
         await asyncio.to_thread(_copy_back, backup, source, scratch, progress)
         reached("restore.copied")
+        await asyncio.to_thread(_require_databases, scratch)
         try:
             await _put_in_place(settings, scratch / DATABASES[backup.database], scratch)
+            await database.migrate(settings.database)
+            async with database.connected(settings.database):
+                named = await named_files()
         except BaseException:  # raised again, with the data directory empty
-            for name in KEPT:
-                await asyncio.to_thread(_remove, settings.data_dir / name)
+            await asyncio.to_thread(_remove_restored, settings)
             raise
-    await database.migrate(settings.database)
-    async with database.connected(settings.database):
-        named = await named_files()
     return msgspec.structs.replace(backup, missing=await missing_files(named, backup.files, settings))
 
 
@@ -204,14 +206,30 @@ def _problems(backup: Backup, source: Path, settings: Settings) -> list[str]:
         problems += [f"there is a database already: {path}" for path in database_files if path.exists()]
     if there := next(kept_files(settings.data_dir), None):
         problems.append(f"the data directory is not empty: {there}")
+    if DATABASES.get(backup.database) not in backup.files:
+        problems.append("it has no database")
+    if SECRET_KEY not in backup.files and settings.secret_key is None:
+        problems.append(
+            f"it has no {SECRET_KEY}, without which users' secrets cannot be read: "
+            "set PLATFORM_SECRET_KEY to that of the server"
+        )
     for name, file in backup.files.items():
-        path, parts = source / name, PurePosixPath(name).parts
-        # The name becomes a path of this machine: reject links and paths that leave the backup.
-        if ".." in parts or parts[:1] == ("/",) or path.resolve() != source.resolve().joinpath(*parts):
-            problems.append(f"{name} leads out of the backup")
-        elif not path.is_file() or path.stat().st_size != file.bytes:
-            problems.append(f"{name} is missing or not whole")
+        try:
+            problem = _problem_of(name, file, source)
+        except (OSError, ValueError):  # NUL, half of a surrogate pair, too long
+            problem = "cannot be a path"
+        problems += [f"{name!r} {problem}"] if problem else []
     return problems
+
+
+def _problem_of(name: str, file: File, source: Path) -> str | None:
+    path, parts = source / name, PurePosixPath(name).parts
+    # The name becomes a path of this machine: reject links and paths that leave the backup.
+    if ".." in parts or parts[:1] == ("/",) or path.resolve() != source.resolve().joinpath(*parts):
+        return "leads out of the backup"
+    if not path.is_file() or path.stat().st_size != file.bytes:
+        return "is missing or not whole"
+    return None
 
 
 async def _storage_problems(settings: Settings) -> list[str]:
@@ -232,6 +250,30 @@ def _copy_back(backup: Backup, source: Path, scratch: Path, progress: Progress |
     for name, file in backup.files.items():
         if copied(source / name, scratch / name, count.add) != file:
             raise ConfigurationError(f"{_REFUSED}: {name} is damaged")
+
+
+def _require_databases(directory: Path) -> None:
+    """Raise ConfigurationError for a file that should be an SQLite database and is none."""
+    for path in directory.rglob("*.sqlite3"):
+        try:
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+                ((found,),) = db.execute("PRAGMA quick_check(1)")
+                if path.name == DATABASES["sqlite"]:
+                    db.execute("SELECT 1 FROM accounts LIMIT 1")
+        except (sqlite3.Error, ValueError) as error:
+            found = str(error)
+        if found != "ok":
+            name = path.relative_to(directory)
+            raise ConfigurationError(f"{_REFUSED}: {name} is no database: {found}")
+
+
+def _remove_restored(settings: Settings) -> None:
+    """Delete what was put in place."""
+    for name in KEPT:
+        _remove(settings.data_dir / name)
+    if settings.sqlite_file is not None:
+        for end in ("", "-wal", "-shm", "-journal"):
+            _remove(Path(f"{settings.sqlite_file}{end}"))
 
 
 async def _put_in_place(settings: Settings, copy: Path, scratch: Path) -> None:

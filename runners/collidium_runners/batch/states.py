@@ -220,8 +220,24 @@ _REJECTIONS: Final = (
 )
 
 
+#: Slurm's messages when its controller does not respond; the last is also of a lost connection.
+_AWAY: Final = (
+    "Unable to contact slurm controller",
+    "Socket timed out",
+    "Connection refused",
+    "Communication connection failure",
+    "Zero Bytes were transmitted",
+    "Slurm backup controller",
+    "Transport endpoint is not connected",
+    "Connection timed out",
+    "Connection reset",
+)
+
+
 def submission_error(message: str) -> RunnerError:
-    """Return the error for a rejected job; other messages of Slurm are for operators."""
+    """Return the error for a job that was not accepted; other messages of Slurm are for operators."""
+    if any(words in message for words in _AWAY):
+        return RunnerUnavailable("the batch system does not respond: the job is sent again")
     final = next((words for words in _REJECTIONS if words in message), None)
     if final is not None:
         return RunnerRefused(f"the batch system rejected the job: {final}")

@@ -22,6 +22,7 @@ import pytest
 from tests.waiting import eventually
 
 from collidium import backup, database, settings
+from collidium.backup.contents import DATABASES
 from collidium.files.held import locked
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess, run_command
@@ -229,6 +230,42 @@ def test_a_hostile_backup_writes_nowhere_else(copied: Path, database_url: str, t
     assert refused.returncode != 0
     assert refused.stderr.count("leads out of the backup") == len(names), refused.stderr
     assert files_below(target.data_dir) == []
+
+
+def test_a_crafted_backup_is_refused_and_nothing_is_left(
+    copied: Path, database_url: str, tmp_path: Path
+) -> None:
+    manifest = copied / "manifest.json"
+    good = json.loads(manifest.read_text())
+    (database_file,) = set(DATABASES.values()) & good["files"].keys()
+    junk = b"x" * good["files"][database_file]["bytes"]
+    one = {"bytes": 1, "sha256": sha256(b"x").hexdigest()}
+    files = good["files"]
+    cases: list[tuple[dict[str, Any], bytes | None, str]] = [
+        (files | {"storage/a\0b": one}, None, "cannot be a path"),
+        (files | {"storage/" + "x" * 5000: one}, None, "cannot be a path"),
+        ({name: file for name, file in files.items() if name != "secret-key"}, None, "it has no secret-key"),
+        ({name: file for name, file in files.items() if name != database_file}, None, "it has no database"),
+        (
+            files | {database_file: {"bytes": len(junk), "sha256": sha256(junk).hexdigest()}},
+            junk,
+            "not a database" if "sqlite" in database_url else "pg_restore",
+        ),
+        (
+            files | {database_file: {"bytes": 0, "sha256": sha256(b"").hexdigest()}},
+            b"",
+            "no such table" if "sqlite" in database_url else "pg_restore",
+        ),
+    ]
+    for number, (named, content, problem) in enumerate(cases):
+        manifest.write_text(json.dumps(good | {"files": named}))
+        if content is not None:
+            (copied / database_file).write_bytes(content)
+        target = ServerProcess(tmp_path / f"restored-{number}", database_url, SETTINGS)
+        refused = run(target, "restore", str(copied))
+        assert (refused.returncode != 0, "Traceback" in refused.stderr) == (True, False), problem
+        assert problem in refused.stderr
+        assert files_below(target.data_dir) == []
 
 
 def test_the_log_of_a_deleted_database_is_not_restored(made: tuple[Path, list[str]], tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ AROUND_SERVING = {
 #: What is wrong, by the name of the plugin.
 BAD = {
     "admins": HOOK.format(blueprint='Blueprint("a", __name__, url_prefix="/admin/mine")'),
+    "other_case": HOOK.format(blueprint='Blueprint("h", __name__, url_prefix="/V1")'),
     "doubled": HOOK.format(blueprint='Blueprint("b", __name__, url_prefix="//admin")'),
     "ending": HOOK.format(blueprint='Blueprint("c", __name__, url_prefix="/ending/")'),
     "variable": HOOK.format(blueprint='Blueprint("d", __name__, url_prefix="/<path:all>")'),

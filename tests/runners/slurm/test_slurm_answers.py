@@ -173,6 +173,15 @@ def test_only_what_will_never_do_is_refused() -> None:
     assert isinstance(submission_error("Invalid partition name specified"), RunnerUnavailable)
 
 
+def test_a_controller_that_is_away_has_rejected_nothing() -> None:
+    message = (
+        "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)"
+    )
+    found = submission_error(message)
+    assert isinstance(found, RunnerUnavailable)
+    assert "does not respond" in str(found)
+
+
 def test_secrets_of_the_environment_stay_behind() -> None:
     variables = {"PATH": "/bin", "ADMIN_TOKEN": "x", "PLATFORM_SECRET_KEY": "x", "HF_TOKEN": "x"}
     assert environment(variables) == {"PATH": "/bin"}
