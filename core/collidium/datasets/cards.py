@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from collidium.contracts.task import EventRange
 from collidium.errors import UnusableDataset
+from collidium.hub.sources import PUBLIC_HUB
 
 CARD: Final = "README.md"
 #: Machine-readable list of what the platform published in a repository.
@@ -120,6 +121,18 @@ def splits(first: int, events: int, withheld: EventRange | None = None) -> dict[
         return {}
     edge = stop - max((stop - start) // _VALIDATION, 1)
     return {"train": f"{start}:{edge}", "validation": f"{edge}:{stop}"}
+
+
+def example(hub: str, repo: str, config: str) -> str:
+    """The code that loads a table of a repository from its hub, which a card shows."""
+    named = f'import os\n\nos.environ["HF_ENDPOINT"] = "{hub}"  # before the import\n'
+    elsewhere = "" if hub == PUBLIC_HUB else named
+    return f"""```python
+{elsewhere}from datasets import load_dataset
+
+load_dataset("{repo}", "{config}", split="train")
+```
+"""
 
 
 def folders(files: Iterable[DatasetFile]) -> list[PurePosixPath]:

@@ -12,6 +12,8 @@ DIRECTORY: Final = _DATA / "odd-ttbar-pu0"
 CONFIG: Final = "ttbar_pu0"
 #: Configs of the event display, the default first: a busy simulated event with jets, and the real events.
 CONFIGS: Final[Mapping[str, Path]] = {"ttbar_pu40": _DATA / "acts-ttbar-pu40", CONFIG: DIRECTORY}
+#: Packaged events with truth: real ones; jets; and a mix with the channel of each event.
+PACKAGED: Final = (DIRECTORY, _DATA / "jets", _DATA / "anomaly")
 LICENSE: Final = "CC-BY-4.0"
 SOURCES: Final[Mapping[str, str]] = {
     "ttbar_pu40": "Collidium, built-in pipeline (ACTS and Pythia)",

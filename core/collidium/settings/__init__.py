@@ -69,6 +69,11 @@ class Settings(
         env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True, validate_default=True
     )
 
+    @property
+    def public_hub(self) -> str:
+        """The hub's URL for users."""
+        return self.hub_url or f"{self.public_url or self.base_url}/hub"
+
     def missing_to_share(self) -> list[str]:
         """Return the settings that are missing for PostgreSQL, which several machines may share.
 

@@ -43,12 +43,14 @@ class Provenance:
     order: Order
     pipeline_version: str
     platform_tag: str
+    #: The hub's address for users.
+    hub: str
     files: Sequence[DatasetFile]
     #: Facts of the pipeline for the card: generator, versions, cross section.
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
-def dataset_card(provenance: Provenance) -> str:
+def dataset_card(provenance: Provenance, repo: str) -> str:
     """Return the ``README.md`` of the dataset's repository: front matter for the hub, and tables."""
     order = provenance.order
     facts = {
@@ -72,12 +74,7 @@ particle, hit or track of the event.
 
 Each table is a config of its own:
 
-```python
-from datasets import load_dataset
-
-load_dataset("<this repository>", "{cards.folders(provenance.files)[0].name}", split="train")
-```
-
+{cards.example(provenance.hub, repo, cards.folders(provenance.files)[0].name)}
 ## Files
 
 {cards.file_table(provenance.files)}
@@ -197,7 +194,7 @@ async def commit(
     directory: Path,
 ) -> None:
     """Commit the uploaded files, with card and manifest, on top of ``head``."""
-    texts = {CARD: dataset_card(provenance).encode(), MANIFEST: manifest(provenance)}
+    texts = {CARD: dataset_card(provenance, target.repo).encode(), MANIFEST: manifest(provenance)}
     try:
         await publishing.commit(target, head, f"Simulation {provenance.request_id}", additions, texts)
     except HubUnavailable:

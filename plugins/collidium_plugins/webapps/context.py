@@ -178,6 +178,11 @@ def origin() -> str:
     return browsers.origin(web().settings)
 
 
+def shell(*commands: str) -> str:
+    """Commands of a shell that call this server."""
+    return "\n".join((f"export PLATFORM_BACKEND={web().api_base or origin()}", *commands))
+
+
 def hub_url() -> str:
     """The hub's URL in browsers."""
     return web().settings.hub_url or (web().api_base or origin()) + _LOCAL_HUB

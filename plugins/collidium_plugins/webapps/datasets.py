@@ -183,11 +183,15 @@ def _snippets(entry: DatasetEntry, card: RepoCard | None) -> Sequence[tuple[str,
     else:
         source, repo, start = repr(entry.repo), entry.repo, "from collidium import datasets\n\n"
     events = f"{first}:{stop}"
-    python = f'{start}{table} = datasets.load({source}, "{entry.config}", ["{table}"], "{events}")'
+    at = f', endpoint="{hub_url()}"' if repo else ""
+    python = f'{start}{table} = datasets.load({source}, "{entry.config}", "{table}", "{events}"{at})'
     found = [("Python", python)]
     if not repo:
         return found
-    command = f"collidium datasets download {repo} --config {entry.config} --tables {table} --events {events}"
+    command = (
+        f"collidium datasets download {repo} --config {entry.config} --tables {table} --events {events} "
+        f"--hub {hub_url()}"
+    )
     found.append(("Command", command))
     path = next(
         (

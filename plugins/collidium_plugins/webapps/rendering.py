@@ -59,6 +59,7 @@ async def render(template: str, **values: Any) -> Response:
         foot=context.web().settings,
         guide=GUIDE if guide_directory() else "",
         team_word=team_word,
+        shell=context.shell,
         no_events=NO_EVENTS,
         written=written,
         **values,

@@ -16,6 +16,7 @@ from tests.core.datasets.events import tables_of
 from tests.hub import token_on
 from tests.tasks.jets.events import FLAVOURS, predictions, tables
 
+from collidium import plugins
 from collidium.benchmarks.truth_versions import find_data, located
 from collidium.client import Client
 from collidium.contracts.task import EventRange
@@ -79,6 +80,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield site
 
 
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A server without truth, and without anything on its hub."""
+    with ServerProcess(tmp_path_factory.mktemp("fresh")) as server:
+        yield Site(server, token_on(server.data_dir / "hub", "lena"))
+
+
 def test_a_card_names_data_and_the_commands_that_fetch_it(site: Site, tmp_path: Path) -> None:
     with Client(site.server.base_url) as client:
         card = client.task("jets")
@@ -139,11 +147,17 @@ def test_a_challenge_starts_with_the_model_of_its_task(site: Site, tmp_path: Pat
     assert scored["scores"]["btag_auc"] == 0.5, "of predictions that are all the same"
 
 
-def test_a_task_without_data_starts_with_the_built_in_events(site: Site, tmp_path: Path) -> None:
-    site.done("start", "tracking", str(tmp_path / "here"), "--json")
-    printed = site.train(tmp_path / "here")
-    assert "trackml_weighted_efficiency: 0." in printed
-    assert "not known" in printed
+@pytest.mark.parametrize("task", sorted(plugins.load().tasks().things))
+def test_every_folder_runs_on_a_server_without_data(fresh: Site, tmp_path: Path, task: str) -> None:
+    started = fresh.run("start", task, str(tmp_path / "here"))
+    assert started.returncode == 0, started.stderr
+    card = plugins.load().tasks().get(task).card
+    printed = fresh.train(tmp_path / "here", *(("--repeats", "1") if task == "data_loading" else ()))
+    assert any(metric.name in printed for metric in card.metrics)
+    if card.inputs:
+        assert "events that come with the package" in started.stderr
+        assert '"has_truth": true' in started.stderr, "the form of an entry"
+        assert "events that come with the package" in (tmp_path / "here" / "README.md").read_text()
 
 
 def test_a_measurement_starts_with_a_script_of_its_own(site: Site, tmp_path: Path) -> None:

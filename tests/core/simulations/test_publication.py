@@ -39,6 +39,7 @@ from collidium_plugins.storage_local import LocalStorage
 
 __all__ = ["hub", "own_hub"]
 
+HUB, REPO = "http://hub.example/hub", "ada/ttbar"
 ORDER = Order("ttbar", events=6, pileup=0, seed=42)
 
 
@@ -67,7 +68,7 @@ async def provenance(storage: LocalStorage, tmp_path: Path, request: pytest.Fixt
         path = f"data/ttbar_pu0_{name}.parquet"
         files.append(DatasetFile(path, hashlib.sha256(content).hexdigest(), len(content), len(table)))
         await storage.put(storage_key(request_id, files[-1].sha256), tmp_path / "table")
-    return Provenance(request_id, ORDER, "pipeline-v0.1.0", "collidium", files)
+    return Provenance(request_id, ORDER, "pipeline-v0.1.0", "collidium", HUB, files)
 
 
 @dataclass(frozen=True)
@@ -311,7 +312,7 @@ def front_matter(card: str) -> dict[str, object]:
 
 def test_the_card_names_the_origin_of_the_events(provenance: Provenance) -> None:
     varied = replace(provenance.order, vary="field=0.99")
-    card = dataset_card(replace(provenance, order=varied, facts={"Cross section": "604 pb"}))
+    card = dataset_card(replace(provenance, order=varied, facts={"Cross section": "604 pb"}), REPO)
     assert "| Cross section | 604 pb |" in card
     assert "| systematic variation | field=0.99 |" in card
     assert json.loads(manifest(replace(provenance, order=varied)))["vary"] == "field=0.99"
@@ -339,7 +340,9 @@ def test_the_card_names_the_origin_of_the_events(provenance: Provenance) -> None
 
 def test_hostile_words_stay_words(provenance: Provenance) -> None:
     hostile = '"]\n---\nlicense: mine\n| <script> `x` [a](javascript:b) *'
-    card = dataset_card(replace(provenance, pipeline_version=hostile, order=replace(ORDER, channel=hostile)))
+    card = dataset_card(
+        replace(provenance, pipeline_version=hostile, order=replace(ORDER, channel=hostile)), REPO
+    )
     assert front_matter(card)["license"] == "cc-by-4.0"
     assert front_matter(card)["pretty_name"] == f"{' '.join(hostile.split())}: 6 events at pileup 0"
     body = card.split("---\n", 2)[2]
@@ -349,7 +352,7 @@ def test_hostile_words_stay_words(provenance: Provenance) -> None:
 
 def test_a_long_list_of_files_is_left_to_the_manifest(provenance: Provenance) -> None:
     files = [DatasetFile(f"data/a_pu0_hits/train-{n:05}.parquet", f"{n:064}", 1, 1) for n in range(5000)]
-    card = dataset_card(replace(provenance, files=files))
+    card = dataset_card(replace(provenance, files=files), REPO)
     assert "and 4,900 more" in card
     assert len(card) < 50_000
     assert len(json.loads(manifest(replace(provenance, files=files)))["files"]) == 5000

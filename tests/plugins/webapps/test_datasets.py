@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Callable, Iterator
+from html import unescape
+from pathlib import Path
 
 import httpx
 import pytest
@@ -66,6 +69,26 @@ def test_a_dataset_shows_columns_and_ways_to_load_it(pages: httpx.Client) -> Non
     assert httpx.get(url[1], trust_env=False).content[:4] == b"PAR1"
     assert pages.get("/datasets/olga/events/none").status_code == 404
     assert pages.get("/datasets/olga/nothing/x").status_code == 404
+
+
+def snippets(page: str) -> list[str]:
+    """The code that a page shows."""
+    return [unescape(text) for text in re.findall(r"<pre[^>]*><code>(.*?)</code></pre>", page, re.DOTALL)]
+
+
+def test_shown_code_runs_where_it_is_pasted(
+    pages: httpx.Client, isolated_environment: dict[str, str], tmp_path: Path
+) -> None:
+    """In a fresh process that knows no server: the code names the one that it came from."""
+    addresses = re.findall(r'href="(/datasets/[^"?#]+)"', pages.get("/datasets").text)
+    shown = [code for address in set(addresses) for code in snippets(pages.get(address).text)]
+    programs = [text for text in shown if text.startswith(("from collidium", "import pandas"))]
+    commands = [text for text in shown if text.startswith("collidium ")]
+    assert len(programs) > len(commands) == 1
+    ways = [*(["python", "-c", program] for program in programs), *(["sh", "-c", line] for line in commands)]
+    for command in ways:
+        done = subprocess.run(command, env=isolated_environment, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, (command, done.stderr)
 
 
 @pytest.mark.parametrize("path", [f"/datasets/olga/events/{CONFIG}", "/models/olga/net"])

@@ -26,6 +26,20 @@ if TYPE_CHECKING:
     from collidium.contracts.task import Task
 
 _SUFFIX: Final = ".template"
+#: The form of an entry of task.json.
+_ENTRY: Final = json.dumps(
+    {
+        "training": {
+            "source": "NAMESPACE/NAME or a directory",
+            "hub": "URL or null",
+            "revision": "BRANCH, TAG or COMMIT, or null",
+            "config": "ttbar_pu0",
+            "tables": ["tracker_hits"],
+            "events": [0, 1000],
+            "has_truth": True,
+        }
+    }
+)
 
 
 @click.command()
@@ -50,9 +64,10 @@ def start(name: str, directory: Path | None) -> None:
     with client() as server:
         card, backend = server.task(name), server.backend
     task = plugins.load().tasks().things.get(card.name)  # NAME may be a challenge of the task
+    description = _description(card, task, backend)
     texts = {
-        "README.md": _readme(name, card),
-        "task.json": json.dumps(_description(card, task, backend), indent=2) + "\n",
+        "README.md": _readme(name, card, description),
+        "task.json": json.dumps(description, indent=2) + "\n",
         "submit.sh": _submit(name, backend),
     }
     texts |= _templates(files(__name__) / "files")
@@ -63,6 +78,8 @@ def start(name: str, directory: Path | None) -> None:
         (directory / file).write_text(text, encoding="utf-8")
     record = {"task": name, "directory": directory, "files": [directory / file for file in texts]}
     show_value(record, _print_project)
+    if card.training_data is None and not json_wanted():
+        note(_without_training_data(description))
     if task is None and not json_wanted():
         note(f"To score on this machine, install the plugin of task {card.name}.")
 
@@ -108,17 +125,31 @@ def _source(data: TaskData | None, backend: str) -> dict[str, Any] | None:
 
 
 def _built_in(tables: list[str]) -> dict[str, Any] | None:
-    """Return the source of the five packaged events, if they have all tables."""
-    from collidium.demo import EVENTS_DIRECTORY
+    """Return the source of the packaged events that have all tables; None if none have."""
+    from collidium.datasets import Dataset
+    from collidium.datasets.sample import PACKAGED
 
-    if not all((EVENTS_DIRECTORY / f"{table}.parquet").exists() for table in tables):
-        return None
-    here = {"source": str(EVENTS_DIRECTORY), "hub": None, "revision": None, "config": None}
-    return {**here, "tables": list(dict.fromkeys(tables)), "events": [0, 5], "has_truth": True}
+    for directory in PACKAGED:
+        if tables and all((directory / f"{table}.parquet").exists() for table in tables):
+            ids = Dataset(directory).table(tables[0]).event_ids
+            here = {"source": str(directory), "hub": None, "revision": None, "config": None}
+            events = [int(min(ids)), int(max(ids)) + 1]
+            return {**here, "tables": list(dict.fromkeys(tables)), "events": events, "has_truth": True}
+    return None
 
 
-def _readme(name: str, card: TaskCard) -> str:
+def _without_training_data(description: dict[str, Any]) -> str:
+    """Say what train.py learns from if the server names no training data."""
+    used = "there are no packaged events with its tables"
+    if (training := description["training"]) is not None:
+        first, stop = training["events"]
+        used = f"train.py uses the {stop - first} events that come with the package, for a first try"
+    return f"The server names no training data of this task: {used}. Name your own in task.json: {_ENTRY}"
+
+
+def _readme(name: str, card: TaskCard, description: dict[str, Any]) -> str:
     data = "\n\n".join(f"{text}:\n\n```sh\n{command}\n```" for text, command in data_lines(card))
+    own = "" if card.training_data else f"\n\n{_without_training_data(description)}"
     columns = "\n".join(f"- `{column.name}` ({column.kind}): {column.description}" for column in card.columns)
     return f"""# {card.title}
 
@@ -129,7 +160,7 @@ def _readme(name: str, card: TaskCard) -> str:
 
 ## Data
 
-{data or "The task names no data: train.py uses the five packaged events, if they have its inputs."}
+{data}{own}
 
 ## Predictions
 

@@ -101,7 +101,14 @@ class _Publishing:
         prepared = await in_thread(lambda: prepare(self.publication, self.scratch, self.report), "publishing")
         configs = [with_history(config, old) for config in prepared.configs]
         platform_tag = self.publication.platform_tag
-        made = make_version(self.target.repo, configs, old, readme=prepared.readme, platform_tag=platform_tag)
+        made = make_version(
+            self.target.repo,
+            configs,
+            old,
+            readme=prepared.readme,
+            platform_tag=platform_tag,
+            hub=self.target.hub.endpoint,
+        )
         if there is not None and _has_version(there, made):
             revision, changed = there.head, False
         else:

@@ -18,14 +18,6 @@ from collidium.datasets.cards import MANIFEST, DatasetFile
 #: Marks a manifest whose files `collidium datasets publish` may replace.
 MADE_BY: Final = "collidium datasets publish"
 
-_EXAMPLE: Final = """\
-```python
-from datasets import load_dataset
-
-load_dataset("{repo}", "{config}", split="train")
-```
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class ConfigFiles:
@@ -79,15 +71,18 @@ def make_version(
     *,
     readme: str | None,
     platform_tag: str,
+    hub: str,
 ) -> DatasetVersion:
     """Create the version that adds the ``new`` configs to the ``old`` ones, or replaces them.
 
-    ``readme`` is the publisher's own card. Raises UnusableDataset if its front matter is invalid.
+    ``readme`` is the publisher's own card, ``hub`` the hub's address. Raises UnusableDataset if the front
+    matter of the card is invalid.
     """
     configs = dict(sorted({**old, **{config.name: config for config in new}}.items()))
     files = [file for config in configs.values() for file in config.files]
     before = {file.path for config in old.values() for file in config.files}
-    card = _card(repo, configs, files, readme, platform_tag).encode()
+    example = cards.example(hub, repo, cards.folders(files)[0].name)
+    card = _card(repo, configs, files, readme, platform_tag, example).encode()
     document = {
         "made_by": MADE_BY,
         "card_sha256": hashlib.sha256(card).hexdigest(),
@@ -114,12 +109,13 @@ def _card(
     files: Sequence[DatasetFile],
     readme: str | None,
     platform_tag: str,
+    example: str,
 ) -> str:
     title = repo.partition("/")[2]
     channels = sorted({name.rpartition("_pu")[0] for name in configs})
     tags = [platform_tag, "particle-physics", *channels]
     events = sum(config.events for config in configs.values())
-    own, body = ({}, _body(repo, title, configs, files)) if readme is None else cards.split_card(readme)
+    own, body = ({}, _body(title, configs, files, example)) if readme is None else cards.split_card(readme)
     splits = {name: _splits(own, config) for name, config in configs.items()}
     matter = cards.front_matter(title, tags, events, files, splits)
     ours = {key: matter[key] for key in ("size_categories", "configs", cards.SPLITS)}
@@ -144,7 +140,7 @@ def _tags(own: object, ours: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*ours[:1], *(str(tag) for tag in theirs), *ours]))
 
 
-def _body(repo: str, title: str, configs: Mapping[str, ConfigFiles], files: Sequence[DatasetFile]) -> str:
+def _body(title: str, configs: Mapping[str, ConfigFiles], files: Sequence[DatasetFile], example: str) -> str:
     rows = [
         (
             name,
@@ -155,7 +151,6 @@ def _body(repo: str, title: str, configs: Mapping[str, ConfigFiles], files: Sequ
         )
         for name, config in configs.items()
     ]
-    example = _EXAMPLE.format(repo=repo, config=cards.folders(files)[0].name)
     withheld = "".join(_withheld(config) for config in configs.values() if config.withheld)
     return f"""# {cards.escaped(title)}
 

@@ -246,6 +246,7 @@ async def publish(platform: Platform, row: SimulationRequest) -> None:
         order=_order(row),
         pipeline_version=row.pipeline_version,
         platform_tag=settings.tag,
+        hub=settings.public_hub,
         files=[DatasetFile(**file) for file in row.output],
         facts=_facts(platform, row),
     )

@@ -10,7 +10,7 @@ from quart import Response, request
 from collidium.client import Challenge, Place, Submission, TaskCard
 from collidium.client.calls import Links
 from collidium.errors import CollidiumError, NotFound
-from collidium_plugins.webapps.context import Route, backend, backend_as_user, may, origin, viewer, web
+from collidium_plugins.webapps.context import Route, backend, backend_as_user, may, origin, shell, viewer, web
 from collidium_plugins.webapps.leaderboard import PLACES_OF_ONE, address_of_place, board_of, drawings, rank_of
 from collidium_plugins.webapps.rendering import SHOWN_ON_FORMS, refused, render, retry_after, see_other
 
@@ -116,24 +116,18 @@ async def _place(submission: Submission) -> Place | None:
 def _commands(submission: Submission) -> str:
     """Commands that reproduce the scores of a model or of a file."""
     if submission.model is not None:
-        return "\n".join(
-            (
-                f"export PLATFORM_BACKEND={web().api_base or origin()}",
-                "pip install 'collidium[onnx]'",
-                f"collidium bundle {submission.submission_id} --model model.onnx --manifest manifest.toml",
-                "collidium model reproduce bundle.zip",
-                "collidium model reproduce bundle.zip --from ./events --events 0:1000 --time",
-            )
+        return shell(
+            "pip install 'collidium[onnx]'",
+            f"collidium bundle {submission.submission_id} --model model.onnx --manifest manifest.toml",
+            "collidium model reproduce bundle.zip",
+            "collidium model reproduce bundle.zip --from ./events --events 0:1000 --time",
         )
     model = f" --model-repo {submission.model_repo}" if submission.model_repo else ""
-    return "\n".join(
-        (
-            f"export PLATFORM_BACKEND={web().api_base or origin()}",
-            f"collidium tasks {submission.challenge}",
-            f"echo '{submission.sha256}  predictions.parquet' | sha256sum --check",
-            f"collidium check {submission.challenge} predictions.parquet",
-            f"collidium submit {submission.challenge} predictions.parquet{model}",
-        )
+    return shell(
+        f"collidium tasks {submission.challenge}",
+        f"echo '{submission.sha256}  predictions.parquet' | sha256sum --check",
+        f"collidium check {submission.challenge} predictions.parquet",
+        f"collidium submit {submission.challenge} predictions.parquet{model}",
     )
 
 
