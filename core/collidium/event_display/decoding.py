@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from collidium.contracts.executor import Opaque
 from collidium.contracts.task import EventRange
 from collidium.datasets.publishing.blinding import PUBLIC, in_public_order
-from collidium.datasets.reading.types import only_records, why_unreadable
+from collidium.datasets.reading.types import as_schema, only_records, unified, why_unreadable
 from collidium.datasets.schemas import canonical
 from collidium.errors import NotFound, TooLarge, UnusableDataset
 from collidium.event_display import phoenix
@@ -118,13 +118,15 @@ def _row(name: str, source: RowGroups, event_id: int) -> pa.Table:
                 if column in SHOWN[name].names or column == "event_id"
             }
             _refuse_records(name, file.schema_arrow)
+            fields = [file.schema_arrow.field(old).with_name(column) for column, old in known.items()]
+            schema = unified(name, {name: pa.schema(fields)})
             for group in source.groups:
                 index = _row_index(file, group, stored["event_id"], event_id)
                 if index is not None:
                     row = _row_at(file, group, list(known.values()), index)
-                    return row.select(list(known.values())).rename_columns(list(known))
-            fields = [file.schema_arrow.field(old).with_name(column) for column, old in known.items()]
-            return pa.schema(fields).empty_table()
+                    named = row.select(list(known.values())).rename_columns(list(known))
+                    return as_schema(named, schema, f"table {name}")
+            return schema.empty_table()
     except MemoryError:
         raise  # a subclass of it is an ArrowException
     except (pa.ArrowException, OSError, UnicodeDecodeError, KeyError) as error:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from collidium.contracts.tables import as_type, is_list, plain_type
+from collidium.contracts.tables import is_list
 from collidium.datasets.reading.dataset import flat
 from collidium.datasets.schemas import SCHEMAS
 from collidium.errors import UnusableDataset
@@ -43,7 +43,7 @@ SHOWN: Final[Mapping[str, pa.Schema]] = {table: _shown(table) for table in SCHEM
 
 
 def shown(name: str, event: pa.Table) -> pa.Table:
-    """Return table ``name`` for display, from a row of lists with canonical column names.
+    """Return table ``name`` for display, from a row of lists as :class:`EventTable` reads it.
 
     Columns without any value are left out, like withheld ones. Raises UnusableDataset if a column has another
     type.
@@ -51,11 +51,10 @@ def shown(name: str, event: pa.Table) -> pa.Table:
     schema = SHOWN[name]
     known = [column for column in event.column_names if column == "event_id" or column in schema.names]
     for column in known:
-        kind = event.schema.field(column).type
-        if column != "event_id" and not (is_list(kind) or pa.types.is_null(kind)):
+        if column != "event_id" and not is_list(event.schema.field(column).type):
             raise UnusableDataset(f"table {name}: column {column} must hold lists, one for each event")
     try:
-        rows = flat(_plain(event.select(known)), name)
+        rows = flat(event.select(known), name)
         columns = {
             field.name: _cast(name, rows.column(field.name), field)
             for field in schema
@@ -64,13 +63,6 @@ def shown(name: str, event: pa.Table) -> pa.Table:
     except pa.ArrowException as error:
         raise UnusableDataset(f"table {name} cannot be read: {error}") from error
     return pa.table(list(columns.values()), schema=pa.schema([schema.field(column) for column in columns]))
-
-
-def _plain(event: pa.Table) -> pa.Table:
-    """Convert lists of all types to ``list``, also columns that are null as a whole."""
-    kinds = [plain_type(pa.list_(kind) if pa.types.is_null(kind) else kind) for kind in event.schema.types]
-    columns = [as_type(column, kind) for column, kind in zip(event.columns, kinds, strict=True)]
-    return pa.table(columns, names=event.column_names)
 
 
 def _is_empty(column: pa.ChunkedArray[Any]) -> bool:

@@ -182,33 +182,6 @@ def test_the_config_must_be_one_of_those_there_are(tmp_path: Path, config: str |
         export(directory, EventRange(0, 1), tmp_path / "file.json", config=config)
 
 
-KINDS = (pa.large_list, pa.list_view, pa.large_list_view, lambda kind: pa.list_(kind, 2))
-
-
-@pytest.mark.parametrize("lists", KINDS)
-def test_lists_of_all_types_are_shown(lists: Any) -> None:
-    rows = {
-        "event_id": pa.array([0], pa.uint32()),
-        "x": pa.array([[1.0, 2.0]], lists(pa.float32())),
-        "particle_id": pa.array([[2**60 + 1, 2]], lists(pa.uint64())),
-        "time": pa.array([None], pa.null()),
-        "y": pa.array([[None, None]], lists(pa.null())),
-    }
-    made = shown("tracker_hits", pa.table(rows))
-    assert made.select(["x", "particle_id"]).to_pydict() == {"x": [1.0, 2.0], "particle_id": [2**60 + 1, 2]}
-    ids = pa.array(
-        [[[1, 2]]],
-        lists(lists(pa.uint32())) if lists is not KINDS[-1] else pa.list_(pa.list_(pa.uint32(), 2)),
-    )
-    tracks = shown("tracks", pa.table({"event_id": rows["event_id"], "hit_ids": ids}))
-    assert tracks["hit_ids"].to_pylist() == [[1, 2]]
-
-
-def test_empty_lists_of_no_type_are_shown() -> None:
-    rows = pa.table({"event_id": pa.array([0], pa.uint32()), "x": pa.array([[]], pa.large_list(pa.null()))})
-    assert shown("tracker_hits", rows).num_rows == 0
-
-
 def test_what_polars_writes_is_exported_alike(tmp_path: Path) -> None:
     polars = pytest.importorskip("polars")
     for table in ("tracker_hits", "tracks", "calo_hits"):

@@ -20,6 +20,9 @@ from collidium.contracts.tables import (
 from collidium.datasets.schemas import EXTENDED
 from collidium.errors import UnusableDataset
 
+#: Columns that only some releases have, which are numbered again when truth is withheld.
+_OTHERS: Final[Mapping[str, pa.DataType]] = {"hit_id": pa.list_(pa.uint32())}
+
 EventIds = npt.NDArray[np.int64]
 
 #: The largest event id, so that the range of one event can be written in 64 bits.
@@ -52,8 +55,9 @@ def unified(table: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     fields = []
     for name, of_shards in found.items():
         kind = _kind(f"table {table}: column {name}", of_shards)
-        if name in hosted.names and _is_better(hosted.field(name).type, kind, of_shards):
-            kind = hosted.field(name).type
+        known = hosted.field(name).type if name in hosted.names else _OTHERS.get(name)
+        if known is not None and _is_better(known, kind, of_shards):
+            kind = known
         first, *others = of_shards.values()
         nullable = len(of_shards) < len(schemas) or any(field.nullable for field in (first, *others))
         fields.append(first.with_type(kind).with_nullable(nullable))
