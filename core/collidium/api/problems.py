@@ -68,17 +68,24 @@ async def _own(error: CollidiumError) -> Response:
 
 async def _invalid(error: RequestSchemaValidationError) -> Response:
     cause = error.validation_error
-    errors, more = [{"field": "", "detail": "not of the documented shape"}], 0
     if isinstance(cause, ValidationError):
-        found = cause.errors(include_url=False, include_context=False, include_input=False)
-        more = max(len(found) - SHOWN_PROBLEMS, 0)
-        errors = [
-            {"field": ".".join(map(str, item["loc"]))[:LONGEST_FIELD], "detail": item["msg"]}
-            for item in found[:SHOWN_PROBLEMS]
-        ]
+        return await _own(schema_refusal(cause))
+    detail = "not of the documented shape"
+    return await _own(InvalidInput(f"body: {detail}", errors=[{"field": "", "detail": detail}]))
+
+
+def schema_refusal(cause: ValidationError, others: Sequence[Mapping[str, Any]] = ()) -> InvalidInput:
+    """Return the error of a request that is not of the documented shape, with ``others`` of its problems."""
+    found = cause.errors(include_url=False, include_context=False, include_input=False)
+    more = max(len(found) - SHOWN_PROBLEMS, 0)
+    errors: list[Mapping[str, Any]] = [
+        {"field": ".".join(map(str, item["loc"]))[:LONGEST_FIELD], "detail": item["msg"]}
+        for item in found[:SHOWN_PROBLEMS]
+    ]
+    errors += others
     detail = "; ".join(f"{item['field'] or 'body'}: {item['detail']}" for item in errors)
     rest = f"; and {more:,} more" if more else ""
-    return await _own(InvalidInput(detail + rest, errors=errors))
+    return InvalidInput(detail + rest, errors=errors)
 
 
 async def of_http(error: HTTPException) -> Response:

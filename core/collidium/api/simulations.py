@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Final
+
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -11,7 +14,6 @@ from pydantic import (
 )
 from quart import Blueprint, Response, request
 from quart_schema import (
-    RequestSchemaValidationError,
     document_headers,
     document_request,
     document_response,
@@ -32,6 +34,7 @@ from collidium.api.answers import (
 from collidium.api.authentication import caller, hub_token, signed_in, token_is_read_only
 from collidium.api.context import platform
 from collidium.api.openapi import PARQUET, parquet_answer, stream_answer
+from collidium.api.problems import schema_refusal
 from collidium.api.schemas import IdempotencyHeaders, example
 from collidium.errors import InvalidInput, NotFound
 from collidium.order import DEFAULT_SEED, LARGEST_SEED, order_of
@@ -273,10 +276,30 @@ async def _body(channel_body: type[ChannelBody]) -> ChannelBody | PresetBody:
     data = await request.get_json()
     if not isinstance(data, dict):
         raise InvalidInput("the body must be a JSON object with channel, events and pileup, or a preset")
+    model = PresetBody if "preset" in data else channel_body
     try:
-        return (PresetBody if "preset" in data else channel_body).model_validate(data)
+        return model.model_validate(data)
     except ValidationError as error:
-        raise RequestSchemaValidationError(error) from error
+        raise schema_refusal(error, _other_problems(model, data, error)) from error
+
+
+#: Valid values for fields without any, to check the others.
+_VALID: Final = {"channel": "", "events": 1, "pileup": 0, "preset": next(iter(PRESETS))}
+
+
+def _other_problems(
+    model: type[ChannelBody | PresetBody], data: Mapping[str, Any], error: ValidationError
+) -> list[Mapping[str, Any]]:
+    """Problems of an order in the fields that have the documented shape, while others do not."""
+    wrong = {str(item["loc"][0]) for item in error.errors() if item["loc"]}
+    right = {name: data[name] for name in model.model_fields if name in data and name not in wrong}
+    filled = {name: value for name, value in _VALID.items() if name in model.model_fields}
+    parts = platform()
+    try:
+        simulations.estimate(_order(model.model_validate(filled | right)), parts.settings, parts.pipeline)
+    except InvalidInput as other:
+        return [problem for problem in other.errors if problem.get("field") not in wrong]
+    return []
 
 
 def _order(body: ChannelBody | PresetBody) -> Order:

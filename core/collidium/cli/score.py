@@ -186,6 +186,9 @@ def print_scores(scored: LocalScores | Submission) -> None:
 
 def _write_plots(curves: Sequence[BinnedScore], directory: Path) -> Iterator[Path]:
     """Write a PNG of each curve, and yield its path."""
+    if not curves:
+        note("No plots: the score has no curves, for which these may be too few events.")
+        return
     directory.mkdir(parents=True, exist_ok=True)
     for curve in curves:
         figure = _figure()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
@@ -28,7 +28,7 @@ from collidium.errors import Forbidden, TooManyRequests, Unavailable
 from collidium.order import Order
 from collidium.runtime.failpoints import reached
 from collidium.simulations import totals, transitions
-from collidium.simulations.models import Reader, SimulationRequest, State, Step
+from collidium.simulations.models import HistoryLine, Reader, SimulationRequest, State, Step
 from collidium.simulations.orders import estimate
 from collidium.simulations.transitions import view
 
@@ -244,9 +244,13 @@ async def _from_cache(
 
 
 async def _answer(row: SimulationRequest, *, cached: bool) -> records.SimulationRequest:
-    request = view(row, await transitions.history_of(row))
-    if not cached:
-        return request
+    history = await transitions.history_of(row)
+    return cached_view(row, history) if cached else view(row, history)
+
+
+def cached_view(row: SimulationRequest, history: Sequence[HistoryLine]) -> records.SimulationRequest:
+    """Return the record of a request for an account whose order it answered without charge."""
+    request = view(row, history)
     return structs.replace(request, credits_charged=Decimal(0), credits_refunded=Decimal(0), cached=True)
 
 

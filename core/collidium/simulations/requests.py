@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +20,7 @@ from collidium.errors import Forbidden, NotFound
 from collidium.simulations import totals, transitions
 from collidium.simulations.models import HistoryLine, Reader, SimulationRequest, State, StoredPart
 from collidium.simulations.output import discard, storage_key, sweep_parts
+from collidium.simulations.placing import cached_view
 from collidium.simulations.transitions import operator_view, view
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ async def find(request_id: str, account_id: int | None = None) -> records.Simula
     Raises NotFound unless the account ordered the request or received it as the answer to an order of its
     own; ``account_id`` None finds the request of any account.
     """
-    return view(*await _with_timeline(request_id, account_id))
+    return _seen_by(account_id, *await _with_timeline(request_id, account_id))
 
 
 async def find_as_operator(request_id: str) -> records.OperatedRequest:
@@ -189,9 +190,10 @@ async def _may_read(row: SimulationRequest, account_id: int | None) -> bool:
 
 async def watch(platform: Platform, request_id: str, account_id: int) -> AsyncIterator[bytes]:
     """Return the server-sent events of a request. Raises NotFound and TooManyRequests."""
-    await visible(request_id, account_id)
-    look = partial(find_with_progress, platform, request_id)
-    return platform.watching.stream(request_id, account_id, look)
+    row = await visible(request_id, account_id)
+    is_own = row.account_id == account_id
+    look = partial(find_with_progress, platform, request_id, None if is_own else account_id)
+    return platform.watching.stream(request_id if is_own else f"{request_id}, cached", account_id, look)
 
 
 async def find_with_progress(
@@ -202,7 +204,14 @@ async def find_with_progress(
     runner = platform.runners.things.get(row.runner)
     if runner is not None and runner.watched_poll_seconds is not None:
         await transitions.poll_soon(row, runner.watched_poll_seconds)
-    return replace(view(row, timeline), progress=await _progress(platform, row))
+    return replace(_seen_by(account_id, row, timeline), progress=await _progress(platform, row))
+
+
+def _seen_by(
+    account_id: int | None, row: SimulationRequest, timeline: Sequence[HistoryLine]
+) -> records.SimulationRequest:
+    """The record for its owner (or None), or for a reader, who did not pay for it."""
+    return view(row, timeline) if account_id in (None, row.account_id) else cached_view(row, timeline)
 
 
 async def _progress(platform: Platform, row: SimulationRequest) -> records.JobProgress | None:

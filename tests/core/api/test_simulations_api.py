@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import count
@@ -123,6 +124,20 @@ def test_an_unsupported_order_is_never_charged(alice: httpx.Client) -> None:
     assert alice.get("/v1/requests").json() == []
 
 
+def test_an_unknown_field_hides_no_other_problem(alice: httpx.Client) -> None:
+    for fields, problems in [
+        ({"channel": "dihiggs", "vary": "colour=2", "colour": 2}, ["colour", "channel", "vary"]),
+        ({"channel": "dihiggs", "events": "many"}, ["events", "channel"]),
+        ({"channel": 5, "pileup": -1}, ["channel", "pileup"]),
+    ]:
+        answer = order(alice, **fields)
+        assert answer.status_code == 422
+        assert [error["field"] for error in answer.json()["errors"]] == problems
+    answer = alice.post("/v1/simulate", json={"preset": "no-such", "events": 1})
+    assert [error["field"] for error in answer.json()["errors"]] == ["events", "preset"]
+    assert "there is no preset 'no-such'" in answer.json()["detail"]
+
+
 def test_a_cached_order_is_free_and_readable_by_its_caller(quick: ServerProcess, alice: httpx.Client) -> None:
     first = order(alice, seed=2).json()["request_id"]
     ended(alice, first)
@@ -137,7 +152,13 @@ def test_a_cached_order_is_free_and_readable_by_its_caller(quick: ServerProcess,
             keyed = [order(client, {"Idempotency-Key": "k"}, seed=2) for _ in range(2)]
             assert [(again.status_code, again.json()["cached"]) for again in keyed] == [(200, True)] * 2
             assert credits_of(client) == before
-        assert bob.get(f"/v1/requests/{first}").status_code == 200
+        received, own = (ok(client.get(f"/v1/requests/{first}")) for client in (bob, alice))
+        with bob.stream("GET", f"/v1/requests/{first}/progress") as stream:
+            watched = json.loads(next(line for line in stream.iter_lines() if line)[len("data: ") :])
+        for seen in (received, watched):
+            assert (seen["cached"], seen["credits_charged"], seen["credits_refunded"]) == (True, 0, 0)
+        assert not own["cached"]
+        assert own["credits_charged"] > 0
         assert bob.post(f"/v1/requests/{first}/cancel").status_code == 403
         assert bob.get("/v1/requests").json() == []
         assert carol.get(f"/v1/requests/{first}").status_code == 404

@@ -18,10 +18,12 @@ from tests.core.datasets.events import CONFIG, tables_of
 from tests.hub import token_on
 
 import collidium
+from collidium import datasets
 from collidium.client import Client, write_predictions
 from collidium.contracts.tables import flatten
 from collidium.contracts.task import Block, Problem
 from collidium.datasets.writing import write_dataset
+from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import CollidiumError, InvalidInput, NotFound, UnusableDataset
 from collidium.records import LocalScores
 from collidium.testing.server import ServerProcess
@@ -211,3 +213,16 @@ def test_the_command_scores_and_draws(site: Site, tmp_path: Path) -> None:
     assert "trackml_weighted_efficiency  0." in done.stdout
     pictures = {path.name: path.read_bytes()[:4] for path in (tmp_path / "curves").iterdir()}
     assert pictures == {f"{curve.name}.png": b"\x89PNG" for curve in here.curves}
+
+
+def test_a_score_without_curves_makes_no_folder(site: Site, tmp_path: Path) -> None:
+    file = tmp_path / "p.parquet"
+    hits = datasets.load(EVENTS_DIRECTORY, tables="tracker_hits", events="0:1", rows="flat")
+    columns = {"event_id": hits["event_id"], "hit_id": hits["hit_id"], "track_id": hits["particle_id"]}
+    write_predictions(columns, file)
+    options = ("--from", str(EVENTS_DIRECTORY), "--events", "0:1", "--plots", str(tmp_path / "curves"))
+    done = site.server.run("score", "tracking", str(file), *options)
+    assert done.returncode == 0, done.stderr
+    assert "No plots: the score has no curves" in done.stderr
+    assert not (tmp_path / "curves").exists()
+    assert "unnamed" in done.stdout
