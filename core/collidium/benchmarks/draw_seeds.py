@@ -11,12 +11,14 @@ from __future__ import annotations
 import secrets
 from typing import Final
 
-from collidium.benchmarks.models import DrawSeed
+from collidium.benchmarks.models import Challenge, DrawSeed
 from collidium.scoring.engine import Seeds
 from collidium.scoring.truth.versions import Part
 from collidium.scoring.uncertainty import PUBLIC_SEED
 
 _BYTES: Final = 32
+#: What the name of a version ends with whose scores are to replace those of public draws.
+_SUCCESSOR: Final = "~redrawn"
 
 
 async def of_scoring(task: str, truth_version: str) -> Seeds:
@@ -24,7 +26,8 @@ async def of_scoring(task: str, truth_version: str) -> Seeds:
     part = Part.of(truth_version)
     held_back = part.final if part is not None and part.kind == "public" else None
     return Seeds(
-        await _of(task, truth_version), PUBLIC_SEED if held_back is None else await _of(task, str(held_back))
+        await of_version(task, truth_version),
+        PUBLIC_SEED if held_back is None else await of_version(task, str(held_back)),
     )
 
 
@@ -34,7 +37,7 @@ async def find(task: str, truth_version: str | None) -> str:
     return PUBLIC_SEED if row is None else row.seed
 
 
-async def _of(task: str, truth_version: str) -> str:
+async def of_version(task: str, truth_version: str) -> str:
     """The seed of a version, made at its first use."""
     row = await DrawSeed.get_or_none(task=task, truth_version=truth_version)
     if row is None:
@@ -42,3 +45,29 @@ async def _of(task: str, truth_version: str) -> str:
         await DrawSeed.bulk_create([made], ignore_conflicts=True)  # another process may be first
         row = await DrawSeed.get(task=task, truth_version=truth_version)
     return row.seed
+
+
+async def is_public(task: str, truth_version: str) -> bool:
+    """Whether the scores against a version, of an earlier release, have public draws."""
+    return await DrawSeed.exists(task=task, truth_version=truth_version, seed=PUBLIC_SEED)
+
+
+async def with_public_draws() -> list[str]:
+    """The task and version of each truth that challenges score against by public draws."""
+    public = {(row.task, row.truth_version) for row in await DrawSeed.filter(seed=PUBLIC_SEED)}
+    rows = await Challenge.filter(truth_version__not_isnull=True)
+    counts = {(row.task, row.truth_version) for row in rows}
+    counts |= {(row.task, str(part.final)) for row in rows if (part := Part.of(row.truth_version))}
+    return sorted(f"{task} {version}" for task, version in public & counts)
+
+
+def successor(truth_version: str) -> str:
+    """The name under which the scores are stored that replace those of public draws."""
+    return truth_version + _SUCCESSOR
+
+
+async def replace(task: str, truth_version: str) -> None:
+    """Let a version have the seed of its successor."""
+    seed = await of_version(task, successor(truth_version))
+    await DrawSeed.filter(task=task, truth_version=truth_version).update(seed=seed)
+    await DrawSeed.filter(task=task, truth_version=successor(truth_version)).delete()

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from collidium import __version__, database, simulations
 from collidium.accounts.identities import Identities
-from collidium.benchmarks import truth_versions
+from collidium.benchmarks import draw_seeds, truth_versions
 from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import probe
 from collidium.files import data_directory
@@ -232,6 +232,13 @@ async def _stored(settings: Settings, loaded: Plugins) -> Finding:
     return "every stored file has its hash in the database", ""
 
 
+async def _draws(settings: Settings, loaded: Plugins) -> Finding:
+    if public := await draw_seeds.with_public_draws():
+        advice = "score their challenges' submissions again (`collidium challenge rescore NAME --apply`)"
+        return f"the standard errors of an earlier release have public draws: {', '.join(public)}", advice
+    return "come from secret seeds", ""
+
+
 async def _processes(settings: Settings, loaded: Plugins) -> Finding:
     running = await simulations.processes()
     if settings.secret_key is not None:
@@ -268,5 +275,6 @@ PARTS: Final[Mapping[str, tuple[Part, str]]] = {
 IN_DATABASE: Final[Mapping[str, tuple[Part, str]]] = {
     "clock": (_clock, "synchronise the clocks of all machines (chrony, systemd-timesyncd)"),
     "stored files": (_stored, ""),
+    "draws for standard errors": (_draws, ""),
     "processes": (_processes, "give all machines the same, and restart those that had another"),
 }

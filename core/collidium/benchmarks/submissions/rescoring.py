@@ -27,6 +27,7 @@ from collidium.benchmarks import accepting, challenges
 from collidium.benchmarks.models import Rescoring, Submission
 from collidium.benchmarks.submissions import replay, reruns, scorings, waiting
 from collidium.benchmarks.submissions.evaluations import LeaseLost
+from collidium.benchmarks.submissions.redrawing import Redrawing
 from collidium.benchmarks.submissions.replay import Incomplete, Preview, Replay, Review, Target
 from collidium.benchmarks.submissions.waiting import FilesWait
 from collidium.contracts.storage import MissingFile, StorageUnavailable
@@ -102,13 +103,15 @@ async def rescore(
     target = Target(name, task, version or "")
     action = "rescore" if percent is None else "split"
     problems: dict[str, str] = {}
+    redrawing = await Redrawing.of(task, target.truth_version)
     while True:
         problems |= await score_missing(platform, target, problems, progress)
+        await redrawing.score(platform)
         plan = Replay(
             platform.settings, target, problems, actor, action, http_request_id=http_request_id, pays=pays
         )
         try:
-            return await _apply(plan, percent, applied, apply=apply)
+            return await _apply(plan, percent, redrawing, applied, apply=apply)
         except Incomplete:
             continue  # a submission arrived meanwhile
         except Preview as preview:
@@ -116,12 +119,17 @@ async def rescore(
 
 
 @transactional
-async def _apply(plan: Replay, percent: int | None, applied: Applied | None, *, apply: bool) -> Review:
+async def _apply(
+    plan: Replay, percent: int | None, redrawing: Redrawing, applied: Applied | None, *, apply: bool
+) -> Review:
     if percent is not None:
         row = await challenges.locked(plan.target.challenge)
         if apply and not plan.pays:
             await accepting.require_unshared(row)
         await challenges.count_part(row, percent)
+    if not await redrawing.is_complete():
+        raise Incomplete
+    await redrawing.apply()
     review = await replay.run(plan, apply=True)
     if not apply:
         raise Preview(replace(review, applied=False))

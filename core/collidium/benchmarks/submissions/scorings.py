@@ -37,7 +37,7 @@ from collidium.scoring.uncertainty import Replicates
 if TYPE_CHECKING:
     from collidium.contracts.task import Card, Task
     from collidium.platform import Platform
-    from collidium.scoring.engine import Evaluation
+    from collidium.scoring.engine import Evaluation, Seeds
     from collidium.scoring.truth.versions import Truth
 
 logger = logging.getLogger(__name__)
@@ -146,8 +146,11 @@ async def keep(
 ) -> None:
     """Store the scores of a submission by a version of scorer and truth, unless they are stored already.
 
-    Scores on events that are held back are stored, too, until these count.
+    Scores on events that are held back are stored, too, until these count. Raises Unavailable if the draws
+    of standard errors were replaced meanwhile.
     """
+    if await draw_seeds.find(card.name, versions[1]) != evaluation.replicates.seed:
+        raise Unavailable("the task was scored again meanwhile; submit the file again", retry_after=1)
     if evaluation.held_back is not None and (part := Part.of(versions[1])) is not None:
         held_back = versions[0], str(part.final)
         await keep(submission_id, card, held_back, evaluation.held_back, scored_at=scored_at)
@@ -268,8 +271,9 @@ async def score(
     path: Path,
     sha256: str,
     extra_columns: ExtraColumns = "refuse",
+    seeds: Seeds | None = None,
 ) -> Evaluation:
-    """Score a file within the time limit.
+    """Score a file within the time limit, by the seeds of the version unless others are given.
 
     Raises as :func:`~collidium.scoring.engine.evaluate`, and TooSlow. A file that was scored before can be
     decoded: that it now crashes workers or exceeds limits is ScoringInterrupted.
@@ -277,7 +281,8 @@ async def score(
     name = task.card.name
     with metrics.SCORING_NOW.track_inprogress(), metrics.SCORING.labels(name).time():
         try:
-            evaluation = await _score(platform, task, truth_version, path, sha256, extra_columns)
+            seeds = seeds or await draw_seeds.of_scoring(name, truth_version)
+            evaluation = await _score(platform, task, truth_version, path, sha256, extra_columns, seeds)
         except Undecodable as error:
             metrics.SCORING_FAILURES.labels(name, _cause(error)).inc()
             if await Submission.exists(task=name, sha256=sha256):
@@ -321,9 +326,9 @@ async def _score(
     path: Path,
     sha256: str,
     extra_columns: ExtraColumns,
+    seeds: Seeds,
 ) -> Evaluation:
     settings = platform.settings
-    seeds = await draw_seeds.of_scoring(task.card.name, truth_version)
     budget = asyncio.timeout(settings.evaluation_seconds)
     try:
         # The limit does not include fetching truth, which other files share.
