@@ -21,6 +21,7 @@ from collidium.api import (
     benchmarks,
     bodies,
     challenges,
+    compression,
     datasets,
     evaluations,
     leaderboards,
@@ -103,6 +104,7 @@ def create_app(settings: Settings, loaded: Plugins | None = None) -> Quart:
     app.config["BODY_TIMEOUT"] = settings.body_timeout_seconds
     # In hub paths, %2F and double slashes are significant.
     app.url_map.merge_slashes = False
+    compression.install(app)
     bodies.install(app)
     problems.install(app)
     access_log.install(app)

@@ -115,7 +115,9 @@ def in_process(app: Quart) -> httpx.ASGITransport:
             passed = request.headers.getlist("X-Forwarded-For")
             headers = [(b"x-forwarded-for", value.encode("latin-1")) for value in passed]
             client = (request.remote_addr or "", 0)
-            scope = {**scope, "client": client, "headers": [*scope["headers"], *headers]}
+            # Compressing what is decompressed here would be work for nothing.
+            own = [(name, value) for name, value in scope["headers"] if name.lower() != b"accept-encoding"]
+            scope = {**scope, "client": client, "headers": [*own, *headers]}
         await asyncio.get_running_loop().create_task(asgi(scope, receive, send), context=Context())
 
     return httpx.ASGITransport(answer)

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -15,7 +16,7 @@ from quart import Blueprint, Quart, Response, current_app, request
 from werkzeug.exceptions import HTTPException
 
 from collidium import sessions
-from collidium.api import access_log, bodies, browsers, problems
+from collidium.api import access_log, bodies, browsers, compression, problems
 from collidium.client.connection import check_backend
 from collidium.errors import ConfigurationError, Unavailable
 from collidium.files.data_directory import make_private
@@ -107,12 +108,25 @@ _FIXED: Final = {
 
 
 async def protect(response: Response) -> Response:
-    """Add security headers, and forbid caching of pages for signed-in users."""
+    """Add security headers, forbid caching of pages for signed-in users, and make others conditional."""
     response.headers["Content-Security-Policy"] = content_security_policy()
     response.headers.update(_FIXED)
     if "Cache-Control" not in response.headers:
         response.headers["Cache-Control"] = "private, no-store" if context.viewer() else "no-cache"
+    if _is_public_page(response):
+        await response.add_etag()
+        await response.make_conditional(request)
     return response
+
+
+def _is_public_page(response: Response) -> bool:
+    return (
+        response.status_code == HTTPStatus.OK
+        and request.method in browsers.SAFE
+        and response.mimetype == "text/html"
+        and not response.cache_control.no_store
+        and "Set-Cookie" not in response.headers
+    )
 
 
 def content_security_policy() -> str:
@@ -173,6 +187,7 @@ def make_app(settings: Settings, standalone: Standalone) -> Quart:
     app = Quart("collidium.web", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.config["BODY_TIMEOUT"] = settings.body_timeout_seconds
+    compression.install(app)
     bodies.install(app)
     access_log.install(app)
     # For paths outside of all blueprints, too.

@@ -36,6 +36,8 @@ PLACES: Final = 150
 PLACES_OF_ONE: Final = 1000
 #: Leaderboards of shorter challenges show the time of submissions, not only the date.
 SHORT: Final = timedelta(days=3)
+#: How long the end of a plot over time stays.
+MOMENT: Final = timedelta(minutes=10)
 #: Maximum number of columns for metrics; pages of submissions have all.
 COLUMNS: Final = 5
 
@@ -218,9 +220,15 @@ async def _members(challenge: Challenge) -> dict[str, Sequence[str]]:
             return found
 
 
+def _moment() -> datetime:
+    """Now, to ten minutes: until then a page whose leaderboard did not change is the same to a byte."""
+    seconds = MOMENT.total_seconds()
+    return datetime.fromtimestamp(datetime.now(UTC).timestamp() // seconds * seconds, UTC)
+
+
 async def _drawings(card: TaskCard) -> Sequence[Drawing]:
     """Plots of the whole leaderboard."""
-    server, now = backend(), datetime.now(UTC)
+    server, now = backend(), _moment()
     histories = await asyncio.gather(
         *(server.leaderboard_history(card.name, metric.name, limit=STEPS) for metric in card.metrics)
     )
