@@ -96,6 +96,11 @@ GOALS: dict[str, dict[str, Goal]] = {
         }.items()
         for size in ("1,000", "10,000", "34,000")
     },
+    "history": {
+        f"a take of the outbox, {size} deliveries, {kind}": request(10)
+        for kind in ("SQLite", "PostgreSQL")
+        for size in ("1,000", "10,000", "100,000")
+    },
     "workers": {},
     "scoring": {
         "hits scored, recommended": rate(0.55),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass
@@ -14,6 +14,8 @@ from quart import Quart, Response, current_app, g, has_request_context, request
 
 from collidium.api import browsers
 from collidium.client import AsyncClient
+from collidium.client.calls.call import Call, Credential, endpoint
+from collidium.client.responses import Response as Answer
 from collidium.errors import Unauthenticated, Unavailable
 from collidium.runtime.http_client import HttpClient
 from collidium.runtime.network import BoundedTransport
@@ -40,6 +42,20 @@ class SignInNeeded(Unauthenticated):
     """The page requires a sign-in."""
 
 
+class Backend(AsyncClient):
+    """A client that reads responses as they are, too."""
+
+    @endpoint
+    def unread(self, path: str, query: Mapping[str, str | int | bool]) -> Call[bytes]:
+        """Return all that a page depends on of a response: its validator, the next address and its body."""
+        return Call("GET", path, _unread, Credential.NONE, query=query)
+
+
+def _unread(response: Answer) -> bytes:
+    validator = response.headers.get("etag", "")
+    return f"{validator} {response.next_link}\n".encode() + response.content
+
+
 @dataclass(frozen=True, slots=True)
 class Standalone:
     """Pages in a server of their own: the address of their backend, and their own sessions."""
@@ -54,7 +70,7 @@ class Web:
 
     settings: Settings
     #: Calls the backend without a token.
-    client: AsyncClient
+    client: Backend
     #: The backend's URL for scripts; empty if it is the pages' own.
     api_base: str
     #: The hub's URL from this machine.
@@ -74,7 +90,7 @@ async def opened(app: Quart, settings: Settings, standalone: Standalone | None) 
     hub_url = settings.hub_url or backend + _LOCAL_HUB
     async with AsyncExitStack() as stack:
         transport = over_http() if standalone else in_process(app)
-        client = AsyncClient(backend, token="", admin_token="", transport=transport)
+        client = Backend(backend, token="", admin_token="", transport=transport)
         await stack.enter_async_context(client)
         provider = Provider(hub_url)
         stack.push_async_callback(provider.close)
@@ -131,7 +147,7 @@ def web() -> Web:
     return shared
 
 
-def backend() -> AsyncClient:
+def backend() -> Backend:
     """Return a client of the backend without a token."""
     return web().client
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -14,11 +15,13 @@ from quart import Response, request
 from werkzeug.datastructures import MultiDict
 
 from collidium.client import Challenge, Metric, Place, Result, Submission, TaskCard
+from collidium.client.calls.call import segment
 from collidium.client.quantities import quota_text
 from collidium.errors import CollidiumError
 from collidium.hub.cards import rendered
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route, backend
+from collidium_plugins.webapps.kept_pages import Source, kept
 from collidium_plugins.webapps.leaderboard import drawings
 from collidium_plugins.webapps.leaderboard.drawings import Drawing
 from collidium_plugins.webapps.rendering import render, see_other, with_query
@@ -61,6 +64,13 @@ class Picked:
     def is_part(self) -> bool:
         """Whether a filter is set."""
         return bool(self.user or self.model or self.pareto)
+
+    @property
+    def query(self) -> Mapping[str, str | int | bool]:
+        """The query of the backend's call."""
+        given = {"cursor": self.cursor, "hub_username": self.user, "model_repo": self.model}
+        query: dict[str, str | int | bool] = {name: value for name, value in given.items() if value}
+        return query | {"limit": ROWS} | ({"pareto": True} if self.pareto else {})
 
     def address(self, task: str, cursor: str = "") -> str:
         """The URL of these places, from ``cursor`` on."""
@@ -150,13 +160,24 @@ async def _own(card: TaskCard) -> Mapping[str, bool]:
 
 async def show(name: str) -> Response:
     """``GET /leaderboard/<name>`` of a task or challenge"""
+    picked = Picked.of(request.args)
+    board = f"/v1/leaderboard/{segment(name)}"
+    sources: list[Source] = [
+        (f"/v1/challenges/{segment(name)}", {}),
+        ("/v1/challenges", {}),
+        (board, picked.query),
+        (f"{board}/self-reported", {"limit": APART}),
+    ]
+    return await kept(sources, partial(_show, name, picked), _moment())
+
+
+async def _show(name: str, picked: Picked) -> Response:
     challenge, card = await board_of(name)
     listed = (await backend().challenges()).items
     challenges = [one for one in listed if one.truth_version or one.name == name]
     rules, *announced = await asyncio.gather(
         *(rendered(text, "") for text in (challenge.rules, *(one.text for one in challenge.announcements)))
     )
-    picked = Picked.of(request.args)
     places = await backend().leaderboard(
         card.name,
         limit=ROWS,
@@ -191,6 +212,18 @@ async def show(name: str) -> Response:
 
 async def results(name: str) -> Response:
     """``GET /leaderboard/<name>/results``: a printable page of the places"""
+    challenge = f"/v1/challenges/{segment(name)}"
+    sources: list[Source] = [
+        (challenge, {}),
+        (f"/v1/leaderboard/{segment(name)}", {"limit": PRINTED}),
+        (f"{challenge}/results", {"status": "disqualified"}),
+        # Of more teams than these only the first ones are seen to change.
+        (f"{challenge}/teams", {"limit": PRINTED}),
+    ]
+    return await kept(sources, partial(_results, name))
+
+
+async def _results(name: str) -> Response:
     challenge, card = await board_of(name)
     places = await backend().leaderboard(name, limit=PRINTED)
     disqualified = await backend().results(name, status="disqualified")
