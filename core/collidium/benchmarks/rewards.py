@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.benchmarks.models import Best, Submission
+from collidium.benchmarks.models import Best, Challenge, Submission
 from collidium.benchmarks.submissions import scorings
 from collidium.contracts.task import Card, Metric
 from collidium.database import in_chunks
@@ -20,6 +20,7 @@ from collidium.scoring.truth.versions import is_public, whole
 from collidium.scoring.uncertainty import Replicates
 
 if TYPE_CHECKING:
+    from collidium.benchmarks.truth_versions import TruthRecord
     from collidium.settings import Settings
 
 
@@ -39,6 +40,11 @@ class RewardRules:
         """The rules for bests against a truth; a public part earns nothing."""
         per_day = settings.rewards_per_day if rewarded and not is_public(truth_version) else 0
         return cls(settings.benchmark_reward, per_day, settings.reward_significance)
+
+
+def is_paid(settings: Settings, challenge: Challenge, truth: TruthRecord) -> bool:
+    """Whether a challenge pays for new bests against a truth: not where everybody can read it, by default."""
+    return challenge.rewarded and (settings.pays_on_public_truth or not truth.is_published)
 
 
 def reward_of(metric: Metric, default: Decimal) -> Decimal:

@@ -25,7 +25,7 @@ from collidium.database import transactional
 from collidium.errors import NotFound
 from collidium.inference.sandbox import MAX_MODEL_BYTES
 from collidium.plugins import DISTRIBUTION
-from collidium.records import EvalEvents, Metric, PredictionColumn, TaskCard, TaskStatus
+from collidium.records import PUBLIC_TRUTH, EvalEvents, Metric, PredictionColumn, TaskCard, TaskStatus
 from collidium.scoring.truth.versions import Part
 
 if TYPE_CHECKING:
@@ -178,6 +178,7 @@ async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
         largest_model_bytes=MAX_MODEL_BYTES if truth and truth.inputs else None,
         model_price=platform.settings.model_price,
         truth_notes=truth.notes if truth else {},
+        practice=PUBLIC_TRUTH if truth and truth.is_published else None,
         **shown_data(truth.data if truth else {}, platform.settings),
     )
 

@@ -30,6 +30,7 @@ from collidium.records import EvalEvents, TaskData, as_json
 from collidium.runtime.progress import Progress
 from collidium.scoring.predictions import largest
 from collidium.scoring.truth.importing import UNNAMED, build_from
+from collidium.scoring.truth.published import is_published
 from collidium.scoring.truth.tables import TruthTable
 from collidium.scoring.truth.versions import Hashes, Truth, manifest_key, table_key, whole
 
@@ -63,6 +64,8 @@ class TruthRecord:
     data: Found
     #: Inputs of models, by :mod:`.model_inputs`; empty if no models can be run.
     inputs: model_inputs.Stored
+    #: Whether everybody could read it when it was imported.
+    is_published: bool
     #: Whether a challenge scores submissions against it.
     current: bool
 
@@ -148,7 +151,9 @@ async def import_truth(
         )
     except StorageUnavailable as error:
         raise Unavailable(f"the storage cannot keep truth: {error}") from error
-    return await _keep(truth.as_dict(), sha256, data, read, current, public)
+    published = await asyncio.to_thread(is_published, task.card, place, config, truth.events, cache)
+    manifest = truth.as_dict() | {"is_published": published}
+    return await _keep(manifest, sha256, data, read, current, public)
 
 
 @asynccontextmanager
@@ -244,6 +249,7 @@ async def _keep(
     for truth in await TruthVersion.filter(task=name, version__startswith=version):
         found = {"data": truth.manifest.get("data", {}) | data, "inputs": inputs}
         found |= {"public": truth.version == version and public}
+        found |= {"is_published": truth.manifest.get("is_published", False) or manifest["is_published"]}
         truth.manifest = truth.manifest | found
         await truth.save(update_fields=["manifest"])
     if current:
@@ -284,6 +290,7 @@ def _record(row: TruthVersion, *, current: bool) -> TruthRecord:
         notes=row.manifest.get("notes", {}),
         data=row.manifest.get("data", {}),
         inputs=row.manifest.get("inputs", {}),
+        is_published=row.manifest.get("is_published", False),
         current=current,
     )
 

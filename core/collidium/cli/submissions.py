@@ -319,6 +319,8 @@ def _print_receipt(receipt: Receipt) -> None:
         )
     elif receipt.unranked:
         note(f"The submission is unranked: {receipt.unranked}.")
+    if receipt.practice:
+        note(f"This leaderboard is {receipt.practice}.")
     for warning in receipt.warnings:
         note(f"Warning: {warning}")
 

@@ -115,6 +115,8 @@ def data_lines(card: TaskCard) -> Iterator[tuple[str, str]]:
 
 
 def _sentences(card: TaskCard) -> Iterator[str]:
+    if card.practice:
+        yield f"This leaderboard is {card.practice}."
     if card.left_out:
         yield card.left_out
     earns = " A new best above the floor earns the reward." if any(m.reward for m in card.metrics) else ""

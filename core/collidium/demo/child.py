@@ -39,6 +39,7 @@ class Machine:
         }
         return kept | {
             "PLATFORM_DATA_DIR": str(self.data_dir),
+            "PLATFORM_REWARDS_ON_PUBLIC_TRUTH": "true",
             **self.settings,
             **without_proxy(os.environ),
         }

@@ -10,6 +10,7 @@ from collidium.records.accounts import (
 )
 from collidium.records.base import Page, Record, as_json, encode
 from collidium.records.benchmarks import (
+    PUBLIC_TRUTH,
     BestStep,
     BinnedScore,
     Checked,
@@ -86,6 +87,7 @@ from collidium.records.tasks import (
 
 __all__ = [
     "NO_EVENTS",
+    "PUBLIC_TRUTH",
     "TERMINAL_STATES",
     "Account",
     "Announcement",

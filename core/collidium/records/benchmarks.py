@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta, field
 
@@ -41,6 +41,11 @@ ModelClaim = Annotated[
 ]
 
 
+#: What is said of a leaderboard whose truth everybody can read.
+PUBLIC_TRUTH: Final = "practice: its truth is public"
+Practice = Annotated[str | None, Meta(description="Why its leaderboard is for practice; null: it is not.")]
+
+
 class Receipt(Record, frozen=True):
     """The answer to a submission."""
 
@@ -57,6 +62,7 @@ class Receipt(Record, frozen=True):
     model_repo: str | None = None
     model_claim: ModelClaim = None
     unranked: Unranked = None
+    practice: Practice = None
 
 
 class Checked(Record, frozen=True):
@@ -143,6 +149,7 @@ class Submission(Record, frozen=True):
     baseline: Baseline = False
     curves: Annotated[tuple[BinnedScore, ...], Meta(description="Scores in bins; empty in lists.")] = ()
     model: ModelThatRan = None
+    practice: Practice = None
     reproduction: Annotated[
         Reproduction | None, Meta(description="On public events; null if not requested, and in lists.")
     ] = None

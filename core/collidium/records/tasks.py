@@ -114,6 +114,9 @@ class TaskCard(Record, frozen=True):
         Mapping[str, str],
         Meta(description="How the truth was made, for example weights of hits; may be empty."),
     ] = field(default_factory=dict)
+    practice: Annotated[
+        str | None, Meta(description="Why it is for practice; null: its truth is held by the server.")
+    ] = None
     training_data: Annotated[
         TaskData | None, Meta(description="Training events with truth; null: none given.")
     ] = None

@@ -70,6 +70,12 @@ class Settings(
     )
 
     @property
+    def pays_on_public_truth(self) -> bool:
+        """Whether new bests are paid where everybody can read the truth."""
+        chosen = self.rewards_on_public_truth
+        return self.run_mode == "mock" if chosen is None else chosen
+
+    @property
     def public_hub(self) -> str:
         """The hub's URL for users."""
         return self.hub_url or f"{self.public_url or self.base_url}/hub"

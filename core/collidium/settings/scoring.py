@@ -36,6 +36,11 @@ class ScoringSettings(BaseSettings):
     rewards_per_day: int = Field(
         3, ge=0, le=10_000, description="Rewards of an account for a metric of a task per UTC day."
     )
+    rewards_on_public_truth: bool | None = Field(
+        None,
+        description="Whether new bests are paid where everybody can read the truth, such as that of packaged "
+        "events; not set: in mock mode only.",
+    )
     reward_significance: float = Field(
         0,
         ge=0,

@@ -234,6 +234,7 @@ def view(
         warnings=tuple(row.warnings),
         dataset=truth.dataset if truth else None,
         dataset_revision=truth.revision if truth else None,
+        practice=records.PUBLIC_TRUTH if truth and truth.is_published else None,
         earlier_scores=tuple(earlier),
         unranked=unranked,
     )

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 from tortoise.timezone import now
 
 from collidium import accounts, operations
-from collidium.benchmarks import challenges
+from collidium.benchmarks import challenges, truth_versions
 from collidium.benchmarks.leaderboard import RankCounter
 from collidium.benchmarks.models import Best, Challenge, Scoring, Submission
-from collidium.benchmarks.rewards import RewardRules
+from collidium.benchmarks.rewards import RewardRules, is_paid
 from collidium.benchmarks.submissions import bests, scorings
 from collidium.benchmarks.submissions.representatives import represent
 from collidium.database import execute_many, in_chunks, stored, transactional
@@ -170,7 +170,8 @@ async def _finish(
         row.represents = changed.get(row.id, row.represents)
     decision = await bests.decide(challenge.name, target.task.card, target.truth_version)
     await accounts.lock(decision.account_ids)
-    rewarded = challenge.rewarded and plan.pays
+    truth = await truth_versions.find(target.task.card.name, target.truth_version)
+    rewarded = is_paid(plan.settings, challenge, truth) and plan.pays
     rules = RewardRules.of(plan.settings, target.truth_version, rewarded=rewarded)
     earned = await bests.apply(decision, rules)
     await challenges.bump_revision(challenge)

@@ -15,7 +15,7 @@ from tortoise.timezone import now
 from collidium import accounts, operations, records
 from collidium.benchmarks import challenges, members, teams, truth_versions
 from collidium.benchmarks.models import Challenge, Submission, Upload
-from collidium.benchmarks.rewards import RewardRules, reward_bests
+from collidium.benchmarks.rewards import RewardRules, is_paid, reward_bests
 from collidium.benchmarks.submissions import (
     evaluations,
     model_files,
@@ -285,8 +285,10 @@ async def verify(
     submission.verified_at = now()
     if submission.truth_version == challenge.truth_version:
         versions = submission.scorer_version, submission.truth_version
-        floors = (await truth_versions.find(task.card.name, submission.truth_version)).floors
-        rules = RewardRules.of(platform.settings, submission.truth_version, rewarded=challenge.rewarded)
+        truth = await truth_versions.find(task.card.name, submission.truth_version)
+        floors = truth.floors
+        rewarded = is_paid(platform.settings, challenge, truth)
+        rules = RewardRules.of(platform.settings, submission.truth_version, rewarded=rewarded)
         replicates = await scorings.replicates_of(row.id, *versions)
         submission.credits_earned += await reward_bests(task.card, submission, floors, replicates, rules)
         # Decided again in the order of submission, it might have raised a best that is higher by now.

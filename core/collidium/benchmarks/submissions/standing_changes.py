@@ -14,10 +14,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from collidium import accounts, operations
-from collidium.benchmarks import challenges, notices, rewards
+from collidium.benchmarks import challenges, notices, rewards, truth_versions
 from collidium.benchmarks.leaderboard import RankCounter
 from collidium.benchmarks.models import Best, Challenge, Submission
-from collidium.benchmarks.rewards import RewardRules
+from collidium.benchmarks.rewards import RewardRules, is_paid
 from collidium.benchmarks.submissions import bests, scorings
 from collidium.benchmarks.submissions.bests import Decision
 from collidium.benchmarks.submissions.representatives import represent
@@ -193,7 +193,9 @@ async def finish(begun: Begun) -> dict[str, Decimal]:
             await rewards.take_back(row)
     earned: dict[str, Decimal] = {}
     if begun.decision is not None:
-        rewarded = challenge.rewarded and change.pays
+        target = change.target
+        truth = await truth_versions.find(target.task.card.name, target.truth_version)
+        rewarded = is_paid(change.settings, challenge, truth) and change.pays
         rules = RewardRules.of(change.settings, change.target.truth_version, rewarded=rewarded)
         earned = await bests.apply(begun.decision, rules)
     await challenges.bump_revision(challenge)

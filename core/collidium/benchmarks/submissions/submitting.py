@@ -20,7 +20,7 @@ from tortoise.timezone import now
 from collidium import accounts, outbox, records
 from collidium.benchmarks import accepting, challenges
 from collidium.benchmarks.models import Challenge, Submission
-from collidium.benchmarks.rewards import RewardRules, reward_bests
+from collidium.benchmarks.rewards import RewardRules, is_paid, reward_bests
 from collidium.benchmarks.submissions import evaluations, scorings
 from collidium.benchmarks.submissions.admissions import Admission, received, require_submission_left, team_of
 from collidium.benchmarks.submissions.reading import Claim, view, why_unranked
@@ -234,7 +234,8 @@ async def _keep_once(
         await represent(submission)
     if admission.evaluation is not None and any(metric.self_reported for metric in card.metrics):
         submission.verified_at = submission.submitted_at
-    rules = RewardRules.of(settings, submission.truth_version, rewarded=challenge.rewarded)
+    rewarded = is_paid(settings, challenge, truth)
+    rules = RewardRules.of(settings, submission.truth_version, rewarded=rewarded)
     submission.credits_earned = await reward_bests(
         card, submission, truth.floors, evaluation.replicates, rules
     )
