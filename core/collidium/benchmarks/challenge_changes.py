@@ -25,6 +25,7 @@ from collidium.benchmarks.challenges import (
 from collidium.benchmarks.models import Challenge, Submission, TeamMember
 from collidium.database import transactional
 from collidium.errors import Conflict, NotFound
+from collidium.runtime import display_names
 from collidium.scoring.truth.versions import Part, whole
 
 if TYPE_CHECKING:
@@ -226,6 +227,8 @@ def _problems(row: Challenge | None, fields: Mapping[str, Any]) -> Iterator[tupl
     moment = now()
     if row is not None and row.opens_at is None and fields.get("opens_at") is not None:
         yield "opens_at", "it is open already"
+    if display_names.has_hidden(fields.get("title") or ""):
+        yield "title", "it has invisible characters, or such that reverse the text"
     opens, closes = (fields.get(name, getattr(row, name, None)) for name in ("opens_at", "closes_at"))
     for name, word in (("opens_at", "opened"), ("closes_at", "closed")):
         before, after = getattr(row, name, None), fields.get(name)

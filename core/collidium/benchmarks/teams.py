@@ -112,22 +112,72 @@ async def _views(teams: Collection[Team]) -> list[records.Team]:
 async def create(account: AccountView, name: str, team_name: str, organisations: Collection[str]) -> None:
     """Create a team with the account as its captain.
 
+    A name that looks like that of another participant gets its script, or the account, as a mark.
     Raises NotFound, InvalidInput for its name, Forbidden for an account that may not submit, and Conflict if
     the name is taken, the challenge has no teams, they are fixed, or the account is in one or has submitted.
     """
     team_name = display_names.normalized(team_name)
-    key = display_names.key(team_name)
-    if wrong := _problem(team_name) or _problem(key):
-        raise InvalidInput(f"name: {wrong}", errors=[{"field": "name", "detail": wrong}])
+    _require_valid(team_name)
     row = await challenges.locked(name)
     await challenges.require_visible(row)
     if await team_of(account.id, name) is not None:
         raise Conflict(f"you are in a team of {name} already")
     await _require_free(row, account, organisations)
-    if await Team.exists(challenge=name, name_key=key):
-        raise Conflict(f"there is a team {team_name!r} already")
+    if await accounts.id_if_known(display_names.key(team_name)) not in (None, account.id):
+        raise Conflict(f"{team_name!r} is the name of another account")
+    await _require_unused(name, team_name)
+    team_name = await _marked(team_name, account, name)
+    key = await _require_unused(name, team_name)
     team = await Team.create(challenge=name, name=team_name, name_key=key, captain_id=account.id)
     await _enter(team, account)
+
+
+def _require_valid(name: str) -> None:
+    """Raise InvalidInput for a name that no team can have."""
+    wrong = _problem(name) or _problem(display_names.key(name))
+    if wrong is None and (word := display_names.mixed_word(name)):
+        wrong = f"{word!r} mixes letters of several scripts"
+    if wrong:
+        raise InvalidInput(f"name: {wrong}", errors=[{"field": "name", "detail": wrong}])
+
+
+async def _require_unused(challenge: str, name: str) -> str:
+    """The key of a name that no other team has; raises Conflict."""
+    key = display_names.key(name)
+    if await Team.exists(challenge=challenge, name_key=key):
+        raise Conflict(f"there is a team {name!r} already")
+    return key
+
+
+async def _marked(name: str, account: AccountView, challenge: str) -> str:
+    """The name, with its script or the account if it looks like that of another participant."""
+    similar = await _similar(display_names.skeletons(name), account, challenge)
+    if similar is None:
+        return name
+    scripts = display_names.scripts(name)
+    is_other = scripts != display_names.scripts(similar)
+    marked = f"{name} ({', '.join(scripts) if is_other and scripts else f'@{account.hub_username}'})"
+    if wrong := _problem(marked):
+        detail = f"it looks like {similar!r}, and is {wrong} with the mark for that: {marked!r}"
+        raise InvalidInput(f"name: {detail}", errors=[{"field": "name", "detail": detail}])
+    return marked
+
+
+async def _similar(skeletons: Collection[str], account: AccountView, challenge: str) -> str | None:
+    """The name of another participant, or of an account that may become one, with one of these skeletons."""
+    names = {str(name) for name in await Team.filter(challenge=challenge).values_list("name", flat=True)}
+    for rows in (
+        Submission.filter(challenge=challenge).exclude(account_id=account.id).distinct(),
+        TeamMember.filter(challenge=challenge).exclude(account_id=account.id),
+    ):
+        names |= {str(name) for name in await rows.values_list("hub_username", flat=True)}
+    for name in sorted(names):
+        if not display_names.skeletons(name).isdisjoint(skeletons):
+            return name
+    for skeleton in skeletons:
+        if await accounts.id_if_known(skeleton) not in (None, account.id):
+            return skeleton
+    return None
 
 
 def _problem(name: str) -> str | None:

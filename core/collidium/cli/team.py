@@ -24,7 +24,7 @@ def team() -> None:
     """Compete in a challenge as a team: its best submission is ranked, and members share the daily quota.
 
     \b
-    collidium team new jets-2027 "Team Ωmega"
+    collidium team new jets-2027 "Team Ωμέγα"
     collidium team invite jets-2027 --uses 3
     """
 
@@ -37,7 +37,7 @@ def new(name: str, team_name: str) -> None:
     """Create TEAM, a name in any script, in challenge NAME; you become its captain.
 
     \b
-    collidium team new jets-2027 "Team Ωmega"
+    collidium team new jets-2027 "Team Ωμέγα"
     """
     with client() as server:
         _show(server.new_team(name, team_name))

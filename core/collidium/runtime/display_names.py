@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Final
 
@@ -15,6 +16,8 @@ _BLANK: Final = dict.fromkeys(
         *range(0xE0100, 0xE01F0),
     ]
 )
+#: Not the underscore: it joins letters of one word.
+_BETWEEN_WORDS: Final = re.compile("[\\s\\-\u2010-\u2015\u2019.,:;/&+'()]+")
 
 
 def normalized(name: str) -> str:
@@ -27,11 +30,41 @@ def key(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", name).casefold().translate(_BLANK).split())
 
 
+def skeletons(name: str) -> frozenset[str]:
+    """Return what names that look alike have in common, in any script (Unicode Technical Standard 39).
+
+    One is of the name as it is written, where I looks like l, and one without case.
+    """
+    import disarm  # not at the top: only names of teams need it
+
+    return frozenset(map(disarm.skeleton_key, (name, key(name))))
+
+
+def scripts(name: str) -> list[str]:
+    """Return the scripts of a name's letters, in English."""
+    import disarm
+
+    return sorted(script.name.replace("_", " ").title() for script in disarm.detect_scripts(name))
+
+
+def mixed_word(name: str) -> str | None:
+    """Return the first word whose letters are of several scripts; Japanese counts as one."""
+    import disarm
+
+    words = _BETWEEN_WORDS.split(unicodedata.normalize("NFKC", name))
+    return next((word for word in words if word and disarm.is_mixed_script(word)), None)
+
+
+def has_hidden(text: str) -> bool:
+    """Whether a text has invisible characters, or such that reverse what follows."""
+    return not all(map(_is_shown, text))
+
+
 def problem(name: str, longest: int) -> str | None:
     """Return the problem of a name that cannot be shown on a page or in a spreadsheet, else None."""
     if len(name) > longest:
         return f"over {longest} characters"
-    if name[:1] in tuple("=+-@") or not all(map(_is_shown, name)):
+    if name[:1] in tuple("=+-@") or has_hidden(name):
         return "invisible characters, or = + - @ at the beginning"
     return None
 

@@ -274,6 +274,7 @@ def test_bad_challenges_are_refused_and_nothing_is_written(admin: httpx.Client, 
         ({"public_percent": 0, "final_submissions": 0, "title": "\x07"}, 3),
         ({"public_percent": 100}, 1),
         ({"title": "x" * 10_000}, 1),
+        ({"title": "Jets \u202e3202"}, 1),
         ({"rules": "x" * 50_001}, 1),
         ({"owner": "me"}, 1),
     ):

@@ -70,7 +70,7 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
     alone = alice.post(f"{where}/submit", content=share(oracle, 0.2)).json()["submission_id"]
     refused(alice.post(f"{where}/team", json={"name": "Ω"}), 409, "withdraw these submissions first")
     assert alice.post(f"/v1/submissions/{alone}/withdraw").status_code == 200
-    assert new_team(alice, where, " Team Ωmega ")["name"] == "Team Ωmega"
+    assert new_team(alice, where, " Team Ωμέγα ")["name"] == "Team Ωμέγα"
     code = code_of(alice, where)
     assert join(bob, where, code).json()["team"]["members"] == [name_of(alice), name_of(bob)]
     # The file that she had withdrawn is a submission of the team, once.
@@ -86,7 +86,7 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
     refused(bob.post(f"{where}/submit", content=share(oracle, 0.5)), 429, "4 submissions per day")
     places = alice.get(f"{where}/leaderboard").json()
     assert [(place["hub_username"], place["team"]) for place in places] == [
-        (name_of(bob), "Team Ωmega"),
+        (name_of(bob), "Team Ωμέγα"),
         (name_of(carol), None),
     ]
     first, second = (f"/v1/submissions/{receipt['submission_id']}" for receipt in sent)
@@ -98,7 +98,7 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
     (oldest,) = bob.get(theirs.links["next"]["url"]).json()
     assert oldest["submission_id"] == again[0]["submission_id"], "not what she had sent alone"
     assert carol.get(f"{where}/team/submissions").status_code == 404
-    assert alice.get(first).json()["team"] == "Team Ωmega"
+    assert alice.get(first).json()["team"] == "Team Ωμέγα"
     both = {"final": True, "code_url": "https://code.example/"}
     assert bob.patch(first, json=both).status_code == 403, "only who submitted links"
     assert alice.get(first).json()["chosen_at"] is None, "nothing was done"
@@ -148,7 +148,7 @@ def test_an_organiser_takes_teams_apart(
 ) -> None:
     challenge, alice, bob = f"/admin{where.removeprefix('/v1')}", people("alice"), people("bob")
     admin.patch(challenge, json={"submissions_per_day": 2})
-    new_team(alice, where, "Ωmega/1")
+    new_team(alice, where, "Ωμέγα/1")
     join(bob, where, code_of(alice, where))
     for client, keep in ((alice, 0.4), (bob, 0.9)):
         assert client.post(f"{where}/submit", content=share(oracle, keep)).is_success
@@ -162,13 +162,13 @@ def test_an_organiser_takes_teams_apart(
 
     for size in (0, 1):
         refused(admin.patch(challenge, json={"team_size": size}), 409, "take such teams apart first")
-    assert (places(), left(alice)) == ([(names[1], "Ωmega/1")], 0)
+    assert (places(), left(alice)) == ([(names[1], "Ωμέγα/1")], 0)
     was = admin.delete(f"{challenge}/teams/members/{names[1].upper()}")
     assert (was.status_code, was.json()["members"]) == (200, names), was.text
-    assert (places(), left(alice), left(bob)) == ([(names[1], None), (names[0], "Ωmega/1")], 1, 1)
+    assert (places(), left(alice), left(bob)) == ([(names[1], None), (names[0], "Ωμέγα/1")], 1, 1)
     for one in (names[1], "unknown-there", "%00"):
         assert admin.delete(f"{challenge}/teams/members/{one}").status_code == 404
-    for name, status in (("other", 404), ("\x00", 422), ("ωMEGA/1", 200)):
+    for name, status in (("other", 404), ("\x00", 422), ("ωΜΈΓΑ/1", 200)):
         answer = admin.post(f"{challenge}/teams/dissolve", json={"name": name})
         assert answer.status_code == status, answer.text
     assert places() == [(names[1], None), (names[0], None)]
@@ -292,6 +292,59 @@ def test_names_of_teams_differ_by_more_than_case(people: SignIn, where: str) -> 
     new_team(people("alice"), where, "Ångström")
     for name in ("A\u030aNGSTRÖM", "Ång\u200dström"):
         refused(people("bob").post(f"{where}/team", json={"name": name}), 409, "already")
+
+
+def test_a_team_cannot_have_the_name_of_an_account(people: SignIn, where: str) -> None:
+    alice, bob = people("alice"), people("bob")
+    ok(bob.get("/v1/me"))
+    wide = "".join(chr(ord(each) + 0xFEE0) for each in name_of(bob).upper())
+    for name in (name_of(bob), name_of(bob).upper(), wide):
+        refused(alice.post(f"{where}/team", json={"name": name}), 409, "the name of another account")
+    assert new_team(bob, where, name_of(bob))["name"] == name_of(bob)
+
+
+def test_a_word_of_two_scripts_is_refused(people: SignIn, where: str) -> None:
+    for name in ("\u0430lice", "Team \u0391lpha", "\u03bcTracks", "x_\u0410\u0411C"):
+        answer = people("alice").post(f"{where}/team", json={"name": name})
+        refused(answer, 422, "mixes letters of several scripts")
+
+
+PEOPLE = [
+    *(
+        "Жанна д'Арк",
+        "Nguyễn Văn Ánh",
+        "山田太郎 たろう",
+        "サーバー",
+        "O\u2019Brien-Łuczak",
+        "محمد",
+        "שלום",
+        "तेज़",
+        "김하늘",
+    ),
+    "Team Альфа",
+]
+
+
+def test_names_of_one_script_are_never_refused(people: SignIn, where: str) -> None:
+    for number, name in enumerate(PEOPLE):
+        assert new_team(people(f"one{number}"), where, name)["name"] == name
+
+
+def test_a_name_that_looks_like_another_participants_is_marked(
+    people: SignIn, where: str, oracle: pa.Table
+) -> None:
+    ok(people("ace").post(f"{where}/submit", content=parquet(oracle)))
+    assert new_team(people("alice"), where, "coca")["name"] == "coca"
+    cyrillic = "\u0441\u043e\u0441\u0430"
+    assert new_team(people("bob"), where, cyrillic)["name"] == f"{cyrillic} (Cyrillic)"
+    carol = people("carol")
+    assert new_team(carol, where, "paypal")["name"] == "paypal"
+    assert new_team(people("dora"), where, "paypaI")["name"] == f"paypaI (@{name_of(people('dora'))})"
+    erin, number = people("erin"), name_of(people("ace")).partition("-")[2]
+    alike = f"\u0430\u0441\u0435-{number}"
+    assert new_team(erin, where, alike)["name"] == f"{alike} (Cyrillic)"
+    names = [team["name"] for team in ok(erin.get(f"{where}/teams"))]
+    assert f"{alike} (Cyrillic)" in names
 
 
 def test_eight_at_once_use_an_invitation_twice(admin: httpx.Client, people: SignIn, where: str) -> None:

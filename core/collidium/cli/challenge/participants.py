@@ -286,7 +286,7 @@ def teams(name: str, remove: str | None, dissolve: str | None, idempotency_key: 
     \b
     collidium challenge teams jets-2027
     collidium challenge teams jets-2027 --remove bob
-    collidium challenge teams jets-2027 --dissolve "Team Ωmega"
+    collidium challenge teams jets-2027 --dissolve "Team Ωμέγα"
     """
     from collidium.cli.team import show_teams
 
