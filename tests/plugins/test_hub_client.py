@@ -190,6 +190,15 @@ def test_a_commit_with_all_kinds_of_changes(ada: HfApi, repo: str, large: Path) 
         ada.delete_file("old/1.txt", repo_id=repo)
 
 
+def test_a_slash_marks_a_deleted_folder(ada: HfApi, repo: str) -> None:
+    files = [CommitOperationAdd(f"old/{name}", b"x") for name in ("a", "b/c")]
+    ada.create_commit(repo, [*files, CommitOperationAdd("kept", b"x")], commit_message="first")
+    ada.create_commit(repo, [CommitOperationDelete("old/")], commit_message="second")
+    assert ada.list_repo_files(repo) == ["kept"]
+    with pytest.raises(EntryNotFoundError):
+        ada.create_commit(repo, [CommitOperationDelete("kept/")], commit_message="no folder")
+
+
 def test_branches_and_tags(hub: HubServer, ada: HfApi, repo: str, tmp_path: Path) -> None:
     ada.upload_file(path_or_fileobj=b"1", path_in_repo="a", repo_id=repo)
     ada.create_tag(repo, tag="v1.0")

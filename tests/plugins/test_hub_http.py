@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -16,8 +17,14 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from tests.hub import HubServer
-from tests.waiting import eventually
+from quart import Quart
+from tests.hub import HubServer, token_on
+from tests.waiting import eventually, until
+
+from collidium.api import bodies
+from collidium_plugins.local_hub.openid.requests import Client
+from collidium_plugins.local_hub.web import make_blueprint
+from collidium_plugins.local_hub.web.context import hub as hub_of_app
 
 CONTENT = bytes(range(256)) * 40
 
@@ -520,3 +527,38 @@ def test_two_processes_share_a_store(own_hub: HubServer) -> None:
         assert commit(one, "ada/shared", {"key": "lfsFile", "value": lfs}).status_code == 200
         assert two.get("/ada/shared/resolve/main/x").content == b"content"
     other.end()
+
+
+# -- large commits -----------------------------------------------------------------------------------------
+
+
+async def test_large_commits_do_not_hold_others_up(tmp_path: Path) -> None:
+    """While all threads that read commits are busy, a repository is created; one account has one of them."""
+    directory, busy = tmp_path / "hub", threading.Event()
+    headers = {name: {"Authorization": f"Bearer {token_on(directory, name)}"} for name in ("ada", "bob")}
+    app = Quart("hub", static_folder=None)
+    bodies.install(app)
+    app.register_blueprint(make_blueprint(directory, Client("collidium-web")))
+    header = json.dumps({"key": "header", "value": {"summary": "change"}})
+
+    async def call(name: str, path: str, **body: object) -> int:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://hub/hub/api/") as client:
+            return (await client.post(path, headers=headers[name], **body)).status_code
+
+    async with app.test_app():
+        assert await call("ada", "repos/create", json={"name": "large", "organization": None}) == 200
+        async with app.app_context():
+            threads = hub_of_app().committers
+        for _ in range(threads._max_workers):
+            threads.submit(busy.wait)
+        commits = [
+            asyncio.create_task(call("ada", "models/ada/large/commit/main", content=header)) for _ in range(2)
+        ]
+        try:
+            await until(lambda: threads._work_queue.qsize() == 1)
+            assert await call("bob", "repos/create", json={"name": "small", "organization": None}) == 200
+            assert not any(task.done() for task in commits)
+        finally:
+            busy.set()
+        assert await asyncio.gather(*commits) == [200, 200]

@@ -390,9 +390,19 @@ def test_the_rate_limit_expires() -> None:
     for number in range(OF_ALL):
         assert not attempts.are_too_many("someone")
         attempts.count(str(number))
+    attempts.count("someone")
     assert attempts.are_too_many("someone"), "all together"
     time = WINDOW_SECONDS + 1.0
     assert not attempts.are_too_many("someone")
+
+
+def test_attempts_of_others_lock_no_address_out() -> None:
+    attempts = Attempts()
+    for address in range(31):
+        for _ in range(OF_ONE):
+            attempts.count(f"10.0.0.{address}")
+    assert attempts.are_too_many("10.0.0.1")
+    assert not attempts.are_too_many("10.0.0.99")
 
 
 REQUEST: Final = AuthorizationRequest("c", "http://x/", frozenset({"openid"}), "x" * 43, "s", None)

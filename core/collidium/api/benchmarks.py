@@ -22,7 +22,7 @@ from collidium.api.answers import answer, answer_list, answer_page
 from collidium.api.authentication import caller, check_claim, hub_token, memberships, signed_in
 from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
-from collidium.api.openapi import predictions_body
+from collidium.api.openapi import file_body, predictions_body
 from collidium.api.schemas import (
     ComparisonQuery,
     FromHubBody,
@@ -103,10 +103,13 @@ async def submit_from_hub(task: str, data: FromHubBody) -> Response:
 
 @blueprint.post("/benchmark/<task>/check")
 @signed_in
-@predictions_body
+@file_body
 @document_response(Checked)
 async def check(task: str) -> Response:
-    """Validate predictions without submitting them: nothing is stored, and no score is returned."""
+    """Validate predictions without submitting them: nothing is stored, and no score is returned.
+
+    A form as of `submit` is accepted, too.
+    """
     return await checked(task)
 
 

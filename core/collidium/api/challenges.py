@@ -13,7 +13,7 @@ from collidium.api import benchmarks, leaderboards
 from collidium.api.answers import Page, answer, answer_list, answer_page, id_cursor, page_of
 from collidium.api.authentication import caller, memberships, signed_in
 from collidium.api.context import platform
-from collidium.api.openapi import predictions_body, table_answer
+from collidium.api.openapi import file_body, predictions_body, table_answer
 from collidium.api.schemas import (
     HistoryQuery,
     InvitationBody,
@@ -87,7 +87,7 @@ async def submit(name: str, query_args: SubmitQuery) -> Response:
 @blueprint.post("/<name>/check")
 @signed_in
 @operation_id("check_for_challenge")
-@predictions_body
+@file_body
 @document_response(Checked)
 async def check(name: str) -> Response:
     """Validate predictions without submitting them, as for a task."""

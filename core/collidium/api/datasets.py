@@ -102,7 +102,8 @@ def _place(found: Sequence[DatasetEntry], cursor: str) -> int:
 async def listed(query_args: ModelsQuery) -> Response:
     """Models on the hub that carry the platform's tag, the latest first.
 
-    The tag suffices to be listed; the tag `<platform's tag>-task:NAME` names the task of a model. A page may
+    The tag suffices to be listed; the tag `<platform's tag>-task:NAME`, or `NAME` alone, names the task of a
+    model, which `task=NAME` finds by either. A page may
     be shorter than `limit` and still have a next one.
     """
     question = ModelQuery(

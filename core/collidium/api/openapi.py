@@ -18,6 +18,7 @@ from quart_schema import (
     Info,
     OpenAPIProvider,
     QuartSchema,
+    Server,
     Tag,
     hide,
 )
@@ -112,6 +113,8 @@ predictions_body = _documents(
         FORM: {"schema": _PREDICTIONS_FORM},
     },
 )
+#: A parquet file alone: openapi-python-client makes no module of several bodies without another parameter.
+file_body = _documents(_BODY, {PARQUET: {"schema": _BINARY}})
 model_body = _documents(_BODY, {FORM: {"schema": _MODEL_FORM}})
 partial_body = _documents(_BODY, {PARTIAL: {"schema": _BINARY}})
 parquet_answer = _documents(_ANSWER, {"description": "The file.", "content": {PARQUET: {"schema": _BINARY}}})
@@ -178,6 +181,7 @@ class Provider(OpenAPIProvider):
             operation["tags"] = [_TAG_OF.get(blueprint, blueprint)]
             if blueprint == "admin":
                 operation["security"] = [{"admin_token": []}]
+            operation.setdefault("security", [])  # everyone's
             if (body := getattr(handler, _BODY, None)) is not None:
                 operation["requestBody"] = {"content": body}
             if "requestBody" in operation:
@@ -202,6 +206,7 @@ def install(app: Quart, version: str) -> None:
             "hub_token": HttpSecurityScheme(scheme="bearer"),
             "admin_token": APIKeySecurityScheme(name="X-Admin-Token", in_="header"),
         },
+        servers=[Server(url="/")],  # relative to the document
         tags=[Tag(name, description) for name, description in TAGS.items()],
         conversion_preference="pydantic",
         openapi_provider_class=Provider,

@@ -7,7 +7,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, urlsplit
@@ -42,6 +42,8 @@ TAG_LENGTH: Final = 100
 DESCRIPTION_LENGTH: Final = 300
 TAGS: Final = 50
 
+#: Maximum number of pages of the hub that are read to find models of a task.
+PAGES_OF_TASK: Final = 5
 _REPO: Final = re.compile(f"{USERNAME.pattern}/{USERNAME.pattern}")
 _TASK: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 #: Larger numbers lose digits in JSON.
@@ -59,7 +61,7 @@ class ModelQuery:
     #: Part of the repository's name.
     search: str = ""
     tag: str = ""
-    #: A benchmark task.
+    #: A benchmark task, which a model names by the tag ``<platform's tag>-task:NAME`` or by ``NAME`` itself.
     task: str = ""
     limit: int = 100
     #: From the previous page.
@@ -107,6 +109,15 @@ class ModelZoo:
         await self._http.close()
 
     async def _ask(self, query: ModelQuery) -> ModelPage:
+        # Hubs filter by all tags, not by one of two.
+        page = await self._ask_page(query)
+        for _ in range(PAGES_OF_TASK - 1):
+            if page.models or page.cursor is None:
+                break
+            page = await self._ask_page(replace(query, cursor=page.cursor))
+        return page
+
+    async def _ask_page(self, query: ModelQuery) -> ModelPage:
         response = await ask(self._http, self._hub, "/api/models", self._query(query))
         if response.status_code == 400 and query.cursor:
             # The other parameters are valid on every hub.
@@ -114,24 +125,24 @@ class ModelZoo:
         if response.status_code != 200:
             raise UpstreamError(f"the hub {self._hub} answered {response.status_code} for models")
         # In a thread: parsing a long list would block the event loop.
-        return await asyncio.to_thread(self._found, response)
+        return await asyncio.to_thread(self._found, response, query.task)
 
     def _query(self, query: ModelQuery) -> tuple[tuple[str, str], ...]:
-        tags = [self._tag, query.tag, query.task and _task_prefix(self._tag) + query.task]
         return (
-            *(("filter", tag) for tag in tags if tag),
+            *(("filter", tag) for tag in (self._tag, query.tag) if tag),
             *(("expand", name) for name in _FIELDS),
             *((name, text) for name in ("search", "cursor") if (text := getattr(query, name))),
             ("sort", "lastModified"),
             ("limit", str(min(query.limit, PAGE))),
         )
 
-    def _found(self, response: httpx.Response) -> ModelPage:
+    def _found(self, response: httpx.Response, task: str) -> ModelPage:
         try:
             models = _read_models(json.loads(response.content), self._hub, self._tag)
         except (ValueError, RecursionError) as error:
             raise UpstreamError(f"the hub {self._hub} sent an invalid response for models") from error
-        return ModelPage(models, _cursor(response))
+        named = tuple(model for model in models if not task or task in (*model.tasks, *model.tags))
+        return ModelPage(named, _cursor(response))
 
 
 async def ask(http: HttpClient, hub: str, path: str, query: Sequence[tuple[str, str]] = ()) -> httpx.Response:

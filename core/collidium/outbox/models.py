@@ -49,7 +49,7 @@ class OutboxEvent(Model):
     # The webhook-id header, by which receivers recognise repetitions.
     id = fields.CharField(max_length=40, primary_key=True)
     type = fields.CharField(max_length=64)
-    # The id of a request, a submission or a challenge.
+    # The id of a request, a submission or a challenge; the hash of the address that is to be confirmed.
     reference = fields.CharField(max_length=64)
     # The JSON as text, so that all deliveries have the same bytes.
     body = fields.TextField()
@@ -57,6 +57,7 @@ class OutboxEvent(Model):
 
     class Meta(Model.Meta):
         table = "outbox_events"
+        indexes = (("reference",),)
 
 
 class Delivery(Model):

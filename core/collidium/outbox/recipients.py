@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from tortoise.backends.sqlite.client import SqliteClient
 from tortoise.timezone import now
 
 from collidium import records
-from collidium.database import transactional
+from collidium.database import connection, transactional
 from collidium.errors import Conflict, InvalidInput, NotFound, TooManyRequests
 from collidium.outbox import deliveries, events
 from collidium.outbox.events import CONFIRM, MAIL, TYPES, Kind
-from collidium.outbox.models import Delivery, Recipient
+from collidium.outbox.models import Delivery, OutboxEvent, Recipient
 from collidium.secrets import LostKey
 
 if TYPE_CHECKING:
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 MAX_REJECTIONS: Final = 3
 #: Maximum number of confirmation links that an account may have sent in a day: each may go to someone else.
 CONFIRMATIONS_A_DAY: Final = 5
+#: The same of one address, by all accounts together.
+CONFIRMATIONS_OF_ADDRESS: Final = 5
+#: Key of the advisory lock of these limits on PostgreSQL; an arbitrary constant.
+_CONFIRMATION_LOCK: Final = 0x636F6E66
 #: How long a confirmation link is valid.
 CONFIRMABLE: Final = timedelta(days=3)
 LONGEST_ADDRESS: Final = 254
@@ -78,12 +84,12 @@ async def change(
         row.address, row.confirmed_at, row.rejections = email, None, 0
         await deliveries.give_up_all(account_id, "the e-mail address was changed", mail=True)
         if email is not None:
-            await _send_confirmation(account_id, settings)
+            await _send_confirmation(account_id, email, settings)
     await row.save()
     return _view(row)
 
 
-async def _send_confirmation(account_id: int, settings: Settings) -> None:
+async def _send_confirmation(account_id: int, email: str, settings: Settings) -> None:
     if settings.smtp_url is None:
         raise Conflict("this server sends no e-mail; webhooks it has (PUT /v1/me/webhook)")
     day = timedelta(days=1)
@@ -93,7 +99,23 @@ async def _send_confirmation(account_id: int, settings: Settings) -> None:
             f"{CONFIRMATIONS_A_DAY} addresses a day are asked for confirmation",
             retry_after=int(day.total_seconds()),
         )
-    await events.write(CONFIRM, [(account_id, MAIL)], "", {})
+    mailbox = _mailbox(email)
+    # Accounts that name an address at the same moment count each other.
+    if not isinstance(connection(), SqliteClient):
+        await connection().execute_query(f"SELECT pg_advisory_xact_lock({_CONFIRMATION_LOCK})")
+    to_it = OutboxEvent.filter(reference=mailbox, type=CONFIRM, created_at__gt=now() - day)
+    if await to_it.count() >= CONFIRMATIONS_OF_ADDRESS:
+        raise TooManyRequests(
+            f"{CONFIRMATIONS_OF_ADDRESS} links a day are sent to an address",
+            retry_after=int(day.total_seconds()),
+        )
+    await events.write(CONFIRM, [(account_id, MAIL)], mailbox, {})
+
+
+def _mailbox(email: str) -> str:
+    """Return a hash of the mailbox of an address, without what follows a ``+`` before the ``@``."""
+    name, _, domain = email.casefold().rpartition("@")
+    return hashlib.sha256(f"{name.partition('+')[0]}@{domain}".encode()).hexdigest()
 
 
 def _view(row: Recipient) -> records.Notifications:

@@ -13,6 +13,7 @@ from typing import Final
 from cachetools import TTLCache
 
 from collidium.errors import Conflict, InvalidInput
+from collidium.runtime.limits import network_of
 from collidium_plugins.local_hub.names import is_account_name
 from collidium_plugins.local_hub.store import now
 
@@ -178,10 +179,15 @@ class Attempts:
         self._all: TTLCache[None, int] = TTLCache[None, int](1, WINDOW_SECONDS, timer)
 
     def are_too_many(self, address: str) -> bool:
-        """Whether the address has to wait for :data:`WINDOW_SECONDS`."""
-        return self._of.get(address, 0) >= OF_ONE or self._all.get(None, 0) >= OF_ALL
+        """Whether the address has to wait for :data:`WINDOW_SECONDS`.
+
+        An address without invalid tokens never has to, whatever others send.
+        """
+        failed = self._of.get(network_of(address), 0)
+        return failed >= OF_ONE or (failed > 0 and self._all.get(None, 0) >= OF_ALL)
 
     def count(self, address: str) -> None:
         """Count an invalid token."""
-        self._of[address] = self._of.get(address, 0) + 1
+        network = network_of(address)
+        self._of[network] = self._of.get(network, 0) + 1
         self._all[None] = self._all.get(None, 0) + 1

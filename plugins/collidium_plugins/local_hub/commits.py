@@ -252,7 +252,10 @@ def _documents(lines: BinaryIO) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _change(key: str, value: dict[str, Any]) -> Change:
-    path = check_path(value.get("path"))
+    sent = value.get("path")
+    if key == "deletedFolder" and isinstance(sent, str):
+        sent = sent.removesuffix("/")  # with which clients mark a folder
+    path = check_path(sent)
     if key == "file":
         content = _content(value)
         return Put(path, regular_file(content, hashlib.sha256(content).hexdigest()))

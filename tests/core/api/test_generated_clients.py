@@ -6,6 +6,7 @@ import importlib
 import io
 import json
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
@@ -76,6 +77,9 @@ def test_a_python_client_is_generated_and_works(
         assert type(parsed).__name__ != "Problem", parsed
         return parsed
 
+    package = importlib.import_module(python_client)
+    for found in pkgutil.walk_packages(package.__path__, f"{python_client}."):
+        importlib.import_module(found.name)
     token = platform.add_user("python")
     client = module("client").AuthenticatedClient(
         platform.base_url, token, httpx_args={"trust_env": False}, timeout=httpx.Timeout(60)

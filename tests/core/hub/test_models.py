@@ -14,7 +14,7 @@ from tests.stubs import Service, response
 from tests.waiting import until
 
 from collidium.errors import TooManyRequests, Unavailable, UnknownCursor, UpstreamError
-from collidium.hub.models import QUERIES_BURST, ModelQuery, ModelZoo
+from collidium.hub.models import PAGES_OF_TASK, QUERIES_BURST, ModelQuery, ModelZoo
 from collidium.records import HubModel
 
 GOOD: dict[str, Any] = {"id": "ada/helix", "tags": ["collidium"]}
@@ -55,10 +55,30 @@ async def listed(zoo: ModelZoo, hub: FakeHub, *items: object) -> tuple[HubModel,
 async def test_queries_request_the_tag_and_few_fields(zoo: ModelZoo, hub: FakeHub) -> None:
     await zoo.models(ModelQuery(search="he", tag="gnn", task="jets", limit=1000))
     (query,) = hub.asked
-    assert [value for name, value in query if name == "filter"] == ["collidium", "gnn", "collidium-task:jets"]
+    assert [value for name, value in query if name == "filter"] == ["collidium", "gnn"]
     assert dict(query)["search"] == "he"
     assert dict(query)["limit"] == "200"
     assert "siblings" not in dict(query).values()
+
+
+async def test_models_of_a_task_are_found_by_both_tags(zoo: ModelZoo, hub: FakeHub) -> None:
+    tags = {
+        "a/a": ["tracking"],
+        "b/b": ["collidium-task:tracking"],
+        "c/c": ["collidium-task:jets"],
+        "d/d": [],
+    }
+    hub.body = json.dumps([GOOD | {"id": name, "tags": ["collidium", *own]} for name, own in tags.items()])
+    found = await zoo.models(ModelQuery(task="tracking"))
+    assert [model.model_repo for model in found.models] == ["a/a", "b/b"]
+    assert (await zoo.models(ModelQuery(task="anomaly"))).models == ()
+
+
+async def test_pages_without_a_model_of_the_task_are_passed(zoo: ModelZoo, hub: FakeHub) -> None:
+    hub.body = json.dumps([GOOD | {"tags": ["collidium"]}])
+    hub.link = [f'Link: <{hub.url}/hub/api/models?cursor=next>; rel="next"']
+    page = await zoo.models(ModelQuery(task="tracking"))
+    assert (page.models, page.cursor, len(hub.asked)) == ((), "next", PAGES_OF_TASK)
 
 
 async def test_equal_queries_share_one_response(zoo: ModelZoo, hub: FakeHub) -> None:

@@ -334,6 +334,19 @@ async def test_few_links_are_sent_in_a_day(post: Post, mail: MailServer) -> None
     assert asked["To"] == f"someone{recipients.CONFIRMATIONS_A_DAY - 1}@example.org"
 
 
+async def test_an_address_is_sent_few_links_by_all(post: Post, mail: MailServer) -> None:
+    sent = 0
+    for account_id in (1, 2, 3):
+        for tag in ("", "+1", "+2"):
+            try:
+                await change(account_id, email=f"Victim{tag}@example.org" if tag else "victim@EXAMPLE.org")
+                sent += 1
+            except TooManyRequests:
+                await change(account_id, email=None)
+    assert sent == recipients.CONFIRMATIONS_OF_ADDRESS
+    await change(3, email="another@example.org")
+
+
 async def test_a_server_without_mail_takes_no_address(post: Post) -> None:
     with pytest.raises(Conflict, match="sends no e-mail"):
         await change(email=ANNA)

@@ -14,6 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 from urllib.parse import unquote, urlencode, urlsplit
+from weakref import WeakValueDictionary
 
 from quart import Response, current_app, g, render_template, request
 
@@ -50,6 +51,10 @@ class Hub:
     #: Few threads suffice: writers wait for each other anyway.
     readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "hub-readers"))
     writers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "hub-writers"))
+    #: Commits have up to 2 GB of lines to read, so they have threads of their own.
+    committers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "hub-commits"))
+    #: Held by the commit of each account, so that those of one account leave threads to others.
+    committing: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
 
 def begin(opened: Hub) -> None:
@@ -60,7 +65,7 @@ def begin(opened: Hub) -> None:
 async def end() -> None:
     """Close the hub after all requests. Commits of disconnected clients are still finished."""
     ended: Hub = current_app.extensions.pop(_EXTENSION)
-    for threads in (ended.readers, ended.writers):
+    for threads in (ended.readers, ended.writers, ended.committers):
         await asyncio.to_thread(threads.shutdown)
     ended.store.close()
 

@@ -14,7 +14,7 @@ from quart import Response, request
 
 from collidium.accounts import recognise
 from collidium.api import browsers
-from collidium.api.context import platform
+from collidium.api.context import caller_address, platform
 from collidium.benchmarks import tasklist
 from collidium_plugins.local_hub import accounts, roster
 from collidium_plugins.local_hub.accounts import SCOPES, Account
@@ -68,7 +68,7 @@ async def answer_consent() -> Response:
 
 
 async def _allow(wanted: AuthorizationRequest, token: str) -> Response:
-    source = request.remote_addr or ""
+    source = caller_address(hub().proxies)
     if hub().attempts.are_too_many(source):
         problem = "Too many tokens that are not valid. Wait a minute, then try again."
         response = await _consent(wanted, 429, problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -218,7 +219,9 @@ async def commit(target: Target) -> Response:
     await reading(lambda db: branch_head(db, writable(db, target), branch))
     uploads = hub().store.blobs.uploads
     async with receive_to_file(request, uploads, COMMIT_BYTES, part=None, media_types=None) as received:
-        repo, made = await in_thread(hub().writers, _commit, target, branch, received)
+        account = target.caller.id if target.caller else 0
+        async with hub().committing.setdefault(account, asyncio.Lock()):
+            repo, made = await in_thread(hub().committers, _commit, target, branch, received)
     document = {"success": True, "commitOid": made.oid, "commitUrl": f"{page_url(repo)}/commit/{made.oid}"}
     return json_response(document)
 
