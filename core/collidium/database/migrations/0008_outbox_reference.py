@@ -6,6 +6,6 @@ from tortoise.migrations import operations as ops
 
 
 class Migration(migrations.Migration):
-    dependencies = [("collidium", "0004_raised_best")]
+    dependencies = [("collidium", "0007_waiting_files")]
 
     operations = [ops.AddIndex("OutboxEvent", Index(fields=("reference",)))]
