@@ -262,7 +262,10 @@ def print_places(
     card: TaskCard, places: Sequence[Place], *, title: str | None = None, ids: bool = False
 ) -> None:
     """Print the places of a leaderboard, with the ids of the submissions if ``ids``."""
-    columns: _Columns[Place] = [("rank", lambda place: place.rank), ("account", _name_cell)]
+    columns: _Columns[Place] = [
+        ("rank", lambda place: None if place.baseline else place.rank),
+        ("account", _name_cell),
+    ]
     columns += [(_heading(metric), partial(score_cell, metric=metric.name)) for metric in card.metrics]
     if card.pareto:
         columns.append(("Pareto front", lambda place: "yes" if place.pareto else ""))
@@ -279,7 +282,7 @@ def print_places(
         columns.append(("submission", lambda place: place.submission_id))
     _print_columns(columns, places, title)
     if any(place.baseline for place in places):
-        note("Baselines are unranked: they show the rank that a participant with their score would have.")
+        note("Baselines take no rank.")
 
 
 #: Headings, which may be names of metrics, and the cell of each.

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collidium.records import Quota, Rescoring, SplitPreview
+    from collidium.records import Metric, Place, Quota, Rescoring, SplitPreview, Submission
 
 #: Significant digits of a standard error, and of a number that has none.
 ERROR_DIGITS: Final = 2
@@ -37,6 +37,28 @@ def written(value: float | None, error: float | None = None) -> str:
         return _pair(number, deviation, "{} ± {}")
     scaled = number.scaleb(-power), None if deviation is None else deviation.scaleb(-power)
     return f"{_pair(*scaled, '({} ± {})')}\N{MULTIPLICATION SIGN}{power_of_ten(power)}"
+
+
+def score_text(value: float | None, error: float | None, metric: Metric | None = None) -> str:
+    """Format a score as :func:`written`; one whose error is unknown says so.
+
+    A single event has no error, and a few that all score alike do not scatter. Self-reported metrics need
+    none.
+    """
+    text = written(value, error)
+    if value is None or error or metric is None or metric.self_reported:
+        return text
+    return f"{text} (error unknown)"
+
+
+def rank_text(place: Place) -> str:
+    """The rank of a place; a dash for baselines, which take none."""
+    return "\N{EM DASH}" if place.baseline else f"{place.rank:,}"
+
+
+def origin_of(scored: Place | Submission) -> str:
+    """Where its measurements come from: ``measured`` by the platform, ``verified``, or ``self-reported``."""
+    return "measured" if scored.model else "verified" if scored.verified_at else "self-reported"
 
 
 def team_word(name: str) -> str:

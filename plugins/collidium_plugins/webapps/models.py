@@ -49,12 +49,15 @@ async def show_one(namespace: str, name: str) -> Response:
     found, tasks = await asyncio.gather(server.models(search=repo), server.tasks())
     model = next((model for model in found if model.model_repo == repo), None)
     standings = await asyncio.gather(*(_standing(server, task, repo) for task in tasks))
-    places = [(task, place) for task, its_places in standings for place in its_places]
+    places = [(task, place) for task, its_places, _ in standings for place in its_places]
+    ranked = {place.submission_id for _, _, best in standings for place in best}
     if model is None and not places:
         raise NotFound(f"no model {repo!r} is listed, and no leaderboard names it")
     card = await _card(repo) if model else None
     text = await cards.rendered(card.text, card.url) if card else ""
-    return await render("model.html", repo=repo, model=model, places=places, card=card, text=text)
+    return await render(
+        "model.html", repo=repo, model=model, places=places, ranked=ranked, card=card, text=text
+    )
 
 
 async def _card(repo: str) -> RepoCard | None:
@@ -70,8 +73,18 @@ async def show_how_to_list() -> Response:
     return await render("how-to-get-listed.html", tasks=tasks.items, platform_tag=web().settings.tag)
 
 
-async def _standing(server: AsyncClient, task: TaskCard, repo: str) -> tuple[TaskCard, Sequence[Place]]:
-    return task, (await server.leaderboard(task.name, model_repo=repo, every=True, limit=PLACES)).items
+async def _standing(
+    server: AsyncClient, task: TaskCard, repo: str
+) -> tuple[TaskCard, Sequence[Place], Sequence[Place]]:
+    """The best submission of each participant that names a model, and those of them that have a rank."""
+    best, every = await asyncio.gather(
+        server.leaderboard(task.name, model_repo=repo, limit=PLACES),
+        server.leaderboard(task.name, model_repo=repo, every=True, limit=PLACES),
+    )
+    found: dict[str, Place] = {}
+    for place in [*best.items, *every.items]:
+        found.setdefault(place.team or place.hub_username, place)
+    return task, [*found.values()], best.items
 
 
 ROUTES: Final[list[Route]] = [

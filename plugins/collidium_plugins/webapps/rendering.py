@@ -10,7 +10,7 @@ from quart import Response, render_template, request
 
 from collidium import __version__
 from collidium.client import NO_EVENTS
-from collidium.client.quantities import team_word, written
+from collidium.client.quantities import origin_of, rank_text, score_text, team_word, written
 from collidium.errors import (
     CollidiumError,
     Conflict,
@@ -62,6 +62,9 @@ async def render(template: str, **values: Any) -> Response:
         shell=context.shell,
         no_events=NO_EVENTS,
         written=written,
+        score_text=score_text,
+        rank_text=rank_text,
+        origin_of=origin_of,
         **values,
     )
     return Response(text, content_type="text/html; charset=utf-8")

@@ -12,8 +12,17 @@ import pytest
 from hypothesis import given
 from jinja2 import Environment, PackageLoader
 
-from collidium.client.quantities import quota_text, split_texts, time_until, written
-from collidium.records import Quota, Rescoring
+from collidium.client.quantities import (
+    origin_of,
+    quota_text,
+    rank_text,
+    score_text,
+    split_texts,
+    time_until,
+    written,
+)
+from collidium.records import Place, Quota, Rescoring
+from collidium_tasks.tracking_latency import TrackingLatencyTask
 
 
 @pytest.mark.parametrize(
@@ -96,3 +105,55 @@ def test_a_quota_is_shown_with_the_dates_that_matter(state: str, wanted: str) ->
     opens, closes = datetime(2020, 6, 1, 8, tzinfo=UTC), datetime(2020, 6, 30, 12, tzinfo=UTC)
     quota = Quota(5, 3, closes, state, opens, closes)
     assert quota_text(quota) == wanted
+
+
+# -- what a leaderboard claims ----------------------------------------------------------------------------
+
+
+def place(**fields: Any) -> Place:
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    return Place(
+        **{"rank": 2, "submission_id": "a", "hub_username": "anna", "submitted_at": moment}
+        | {"scores": {}, "credits_earned": Decimal(0)}
+        | fields
+    )
+
+
+def test_a_score_without_an_error_says_so() -> None:
+    metrics = sorted(TrackingLatencyTask.card.metrics, key=lambda metric: metric.self_reported)
+    scored, timed = metrics[0], metrics[-1]
+    assert [metric.self_reported for metric in (scored, timed)] == [False, True]
+    assert score_text(1.0, None, scored) == score_text(1.0, 0.0, scored) == "1 (error unknown)"
+    assert score_text(0.9, 0.01, scored) == "0.900 ± 0.010"
+    assert (score_text(1.0, None, timed), score_text(None, None, scored)) == ("1", "—")
+
+
+def test_measured_is_what_the_platform_ran() -> None:
+    model: Any = object()
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    of = (place(), place(verified_at=moment), place(verified_at=moment, model=model))
+    assert [origin_of(one) for one in of] == ["self-reported", "verified", "measured"]
+
+
+def test_baselines_show_no_rank() -> None:
+    assert [rank_text(place()), rank_text(place(rank=1234)), rank_text(place(baseline=True))] == [
+        "2",
+        "1,234",
+        "—",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "equal", "always", "wanted"),
+    [
+        (2, 2, True, False, "≈ above"),
+        (2, 2, True, True, "2 ≈ above"),
+        (2, 2, False, True, "2"),
+        (1, 3, True, False, "≈ 1 to 3"),
+        (1, 3, False, True, "1 to 3"),
+    ],
+)
+def test_an_interval_repeats_no_rank(low: int, high: int, equal: bool, always: bool, wanted: str) -> None:
+    templates = Environment(loader=PackageLoader("collidium_plugins.webapps"), autoescape=True)
+    macros: Any = templates.get_template("webapps/metrics.html").module
+    assert macros.interval(place(rank_low=low, rank_high=high, may_be_equal=equal), always) == wanted

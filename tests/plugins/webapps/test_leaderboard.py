@@ -148,6 +148,23 @@ def test_the_pareto_front_is_drawn(anonymous: httpx.Client, filled: ServerProces
     assert ranks(only) == [place.rank for place in front]
 
 
+def test_no_row_of_predictions_alone_is_called_measured(anonymous: httpx.Client) -> None:
+    """The task ranks what the platform measures; these rows have no model that it has run."""
+    page = anonymous.get("/leaderboard/tracking_small").text
+    board = page.partition('<table class="data narrow-cards">\n<caption')[2].partition("</table>")[0]
+    rows = words(board)
+    assert rows.count("self-reported") >= 60
+    assert "measured" not in rows
+
+
+def test_a_models_page_lists_a_participant_once(anonymous: httpx.Client, filled: ServerProcess) -> None:
+    with Client(filled.base_url) as client:
+        places = client.leaderboard("tracking", model_repo="user-3/model-1", limit=1000).items
+    assert len(places) > 2
+    page = anonymous.get("/models/user-3/model-1").text
+    assert page.count('href="/leaderboard/tracking?model=') == 1
+
+
 def test_self_reported_submissions_are_listed_separately(
     anonymous: httpx.Client, filled: ServerProcess
 ) -> None:

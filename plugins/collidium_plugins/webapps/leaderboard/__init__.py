@@ -94,9 +94,10 @@ async def places_of(hub_username: str, names: Iterable[str]) -> list[tuple[str, 
 
 
 async def rank_of(submission: Submission) -> int | None:
-    """Return the rank of a submission; None unless it is the best of its participant."""
+    """Return the rank of a submission; None for baselines, and unless it is its participant's best."""
     places = await places_of(submission.hub_username, [submission.challenge])
-    return next((place.rank for _, place in places if place.submission_id == submission.submission_id), None)
+    same = (place for _, place in places if place.submission_id == submission.submission_id)
+    return next((place.rank for place in same if not place.baseline), None)
 
 
 def _is_short(challenge: Challenge, places: Iterable[Place]) -> bool:

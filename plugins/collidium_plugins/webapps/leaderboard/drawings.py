@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import structs
 
 from collidium.client import BestStep, BinnedScore, Metric, Place, Submission, TaskCard
-from collidium.client.quantities import written
+from collidium.client.quantities import rank_text, written
 from collidium_plugins.webapps import charts
 from collidium_plugins.webapps.charts import Datum, Plot, Scale
 
@@ -101,7 +101,7 @@ def front(card: TaskCard, on_front: Sequence[Place], best: Sequence[Place]) -> D
         headings=("Rank", "Account", y.name, x.name),
         rows=[
             (
-                str(place.rank),
+                rank_text(place),
                 place.hub_username,
                 *(written(place.scores.get(m.name), place.uncertainties.get(m.name)) for m in (y, x)),
             )
@@ -204,7 +204,7 @@ def _traded(place: Place, x: Metric, y: Metric) -> Datum | None:
         y=up,
         x_error=place.uncertainties.get(x.name),
         y_error=place.uncertainties.get(y.name),
-        text=f"{place.rank}. {place.hub_username}: {written(up)}, {written(across)}",
+        text=f"{rank_text(place)}. {place.hub_username}: {written(up)}, {written(across)}",
         kind="front" if place.pareto else "other",
     )
 

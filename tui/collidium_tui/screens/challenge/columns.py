@@ -21,7 +21,7 @@ LONGEST_REASON: Final = 40
 def places(card: TaskCard) -> list[Column[Place]]:
     """Return the columns of the leaderboard."""
     found: list[Column[Place]] = [
-        Column("rank", lambda place: place.rank, right=True),
+        Column("rank", lambda place: "" if place.baseline else place.rank, right=True),
         Column(
             "account",
             lambda place: f"{place.hub_username}{' (baseline)' * place.baseline}",
