@@ -20,8 +20,23 @@ from collidium.runtime import display_names
 if TYPE_CHECKING:
     from collidium.platform import Platform
 
-#: The member list may spell a name in another case than its account.
+#: The names of a page are looked up one by one in an index, so that no other submissions are read. The member
+#: list may spell a name in another case than its account.
 _PEOPLE: Final = """
+WITH RECURSIVE sent(name_key) AS (
+    SELECT min(lower(hub_username)) FROM submissions WHERE challenge = ? AND lower(hub_username) > ?
+    UNION ALL
+    SELECT (
+        SELECT min(lower(hub_username)) FROM submissions
+        WHERE challenge = ? AND lower(hub_username) > sent.name_key
+    ) FROM sent WHERE name_key IS NOT NULL
+), page AS (
+    SELECT name_key FROM (
+        SELECT name_key FROM (SELECT name_key FROM sent WHERE name_key IS NOT NULL LIMIT ?) AS sending
+        UNION SELECT lower(hub_username) FROM team_members WHERE challenge = ? AND lower(hub_username) > ?
+        UNION SELECT name_key FROM challenge_members WHERE challenge = ? AND name_key > ?
+    ) AS names ORDER BY name_key LIMIT ?
+)
 SELECT name_key, coalesce(max(account), max(listed)) AS hub_username, sum(sent) AS submissions,
     min(submitted_at) AS joined_at, max(submitted_at) AS last_submitted_at, max(baseline) AS baseline,
     max(team) AS team, max(team_id) AS team_id, max(captain) AS captain, max(account_id) AS account_id,
@@ -30,7 +45,7 @@ FROM (
     SELECT lower(hub_username) AS name_key, hub_username AS account, account_id, 1 AS sent, submitted_at,
         CASE WHEN baseline THEN 1 ELSE 0 END AS baseline,
         NULL AS team, NULL AS team_id, 0 AS captain, NULL AS listed
-    FROM submissions WHERE challenge = ?
+    FROM submissions WHERE challenge = ? AND lower(hub_username) IN (SELECT name_key FROM page)
     UNION ALL
     SELECT lower(hub_username), hub_username, account_id, 0, NULL, 0, name, teams.id,
         CASE WHEN captain_id = account_id THEN 1 ELSE 0 END, NULL
@@ -38,7 +53,7 @@ FROM (
     UNION ALL
     SELECT name_key, NULL, NULL, 0, NULL, 0, NULL, NULL, 0, hub_username
     FROM challenge_members WHERE challenge = ?
-) AS people WHERE name_key > ? GROUP BY name_key ORDER BY name_key LIMIT ?
+) AS people WHERE name_key IN (SELECT name_key FROM page) GROUP BY name_key ORDER BY name_key
 """
 
 
@@ -52,7 +67,8 @@ async def roster(
     challenge = await challenges.get(name)
     if after is not None and not USERNAME.fullmatch(after):
         raise UnknownCursor
-    rows = await rows_of(_PEOPLE, name, name, name, (after or "").lower(), limit)
+    later = name, (after or "").lower()
+    rows = await rows_of(_PEOPLE, *later, name, limit, *later, *later, limit, name, name, name)
     participants = [
         f"team:{row['team_id']}" if row["team_id"] else f"account:{row['account_id']}" for row in rows
     ]

@@ -1,0 +1,38 @@
+"""Pages of a challenge's roster."""
+
+from __future__ import annotations
+
+import pytest
+from tests.core.benchmarks.boards import fill, platform, prepare
+
+from collidium import database
+from collidium.benchmarks.models import Member
+from collidium.benchmarks.submissions import roster
+
+
+async def test_roster_pages_are_those_of_the_whole(connected: str) -> None:
+    await prepare("toy-2")
+    await fill("toy-2", 7)
+    for name in ("User-00003", "anna", "zoe"):
+        await Member.create(challenge="toy-2", hub_username=name, name_key=name.lower())
+    whole = await roster.roster(platform(), "toy-2", limit=100)
+    assert [one.hub_username for one in whole] == [
+        *("anna", *(f"user-0000{number}" for number in range(7)), "zoe")
+    ]
+    assert [one.submissions for one in whole] == [0, *[1] * 7, 0]
+    paged = []
+    after = None
+    while page := await roster.roster(platform(), "toy-2", limit=2, after=after):
+        paged += page
+        after = page[-1].hub_username
+    assert paged == whole
+
+
+async def test_a_roster_page_reads_no_other_submissions(connected: str, database_kind: str) -> None:
+    if database_kind != "sqlite":
+        pytest.skip("PostgreSQL scans small tables")
+    values = ("toy-2", "", "toy-2", 50, "toy-2", "", "toy-2", "", 50, *["toy-2"] * 3)
+    plan = await database.rows_of(f"EXPLAIN QUERY PLAN {roster._PEOPLE}", *values)
+    steps = [str(row["detail"]) for row in plan]
+    assert [step for step in steps if "submissions" in step]
+    assert not [step for step in steps if "submissions" in step and "<expr>" not in step]
