@@ -27,7 +27,7 @@ from tortoise.expressions import Q
 
 from collidium import database
 from collidium.accounts.models import Account
-from collidium.benchmarks.models import Challenge, Scoring, Submission
+from collidium.benchmarks.models import Best, Challenge, Scoring, Submission
 from collidium.testing.server import ServerProcess
 from collidium_tasks.tracking import TrackingTask
 
@@ -115,6 +115,19 @@ async def fill(url: str, size: int) -> dict[str, list[str]]:
             some = made[begin : begin + 2000]
             await Submission.bulk_create(some, batch_size=500)
             await Scoring.bulk_create([scoring(row, random) for row in some], batch_size=500)
+        await Best.bulk_create(
+            [
+                Best(
+                    challenge=listed.name,
+                    truth_version=listed.truth_version,
+                    metric=metric.name,
+                    value=made[-1].scores[metric.name],
+                    submission_id=made[-1].id,
+                )
+                for metric in TrackingTask.card.metrics
+                if metric.higher_is_better
+            ]
+        )
     own = [row for row in made if row.hub_username == OWN and row.standing == "ranked"]
     bests = [row.id for row in own if (row.rank_score or 0) > 1]
     return {"many": [row.id for row in own if row.id not in bests], "bests": bests[::-1]}
