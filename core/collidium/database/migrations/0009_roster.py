@@ -13,6 +13,6 @@ async def _forward(apps: StateApps, editor: BaseSchemaEditor) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("collidium", "0007_waiting_files")]
+    dependencies = [("collidium", "0008_outbox_reference")]
 
     operations = [ops.RunPython(_forward)]
