@@ -16,10 +16,20 @@ from collidium.cli.options import (
     parse_options,
     truth_option,
 )
-from collidium.cli.output import cell, json_wanted, note, print_table, show_items, show_record, show_value
+from collidium.cli.output import (
+    cell,
+    json_wanted,
+    note,
+    print_json,
+    print_table,
+    show_items,
+    show_record,
+    show_value,
+)
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
+    from collidium.benchmarks.submissions.giving_back import Taken
     from collidium.benchmarks.submissions.replay import Change, Review
     from collidium.benchmarks.truth_versions import TruthRecord
     from collidium.contracts.task import EventRange
@@ -187,6 +197,68 @@ def rescore(task: str, apply: bool) -> None:
 
     review = on_platform(run)
     show_value(review, _print_review)
+
+
+@benchmark.command("give-back")
+@click.option("--apply/--preview", "apply", help="Give it back; default: only show what it is.")
+@json_option
+def give_back(apply: bool) -> None:
+    """Give back what earlier releases took because a scoring process died.
+
+    Runs on the server's machine. Models that ended as not_scored are refunded, do not count for the quota of
+    their day, and are run again without a charge while their challenge accepts them. Challenges in which
+    submissions with scores have no place are scored again; a file that the scorer rejects remains without.
+
+    \b
+    collidium benchmark give-back
+    collidium benchmark give-back --apply
+    """
+
+    async def run(platform: Platform) -> tuple[Taken, list[Review]]:
+        from collidium.benchmarks.submissions import giving_back
+        from collidium.benchmarks.submissions.rescoring import rescore
+        from collidium.benchmarks.submissions.waiting import FilesWait
+
+        found = await giving_back.taken(platform.tasks.things)
+        if apply:
+            for model in found.models:
+                await giving_back.give_back(model, actor=ACTOR)
+        reviews = []
+        with progress_bar("Scoring (files)") as progress:
+            for name in found.challenges:
+                try:
+                    reviews.append(await rescore(platform, name, apply=apply, actor=ACTOR, progress=progress))
+                except FilesWait as error:  # the other challenges do not wait for it
+                    note(f"{name}: {error.detail}")
+        return found, reviews
+
+    found, reviews = on_platform(run)
+    if json_wanted():
+        print_json({"models": found.models, "places": found.places, "reviews": reviews, "applied": apply})
+        return
+    _print_taken(found)
+    for review in reviews:
+        _print_review(review)
+    if not found.models and not found.places:
+        note("Nothing was taken.")
+    elif not apply:
+        note("Nothing has changed: add --apply to give it back.")
+
+
+def _print_taken(found: Taken) -> None:
+    print_table(
+        ("model", "challenge", "account", "price", "not run again because"),
+        (
+            (one.evaluation_id, one.challenge, one.hub_username, cell(one.price), one.not_run)
+            for one in found.models
+        ),
+        title="Models that ended as not_scored",
+    )
+    print_table(
+        ("submission", "challenge", "account", "why it has no place"),
+        ((one.submission_id, one.challenge, one.hub_username, one.reason) for one in found.places),
+        title="Submissions with scores that have no place",
+    )
 
 
 def _print_review(review: Review) -> None:

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from collidium import __version__, database, simulations
 from collidium.accounts.identities import Identities
 from collidium.benchmarks import draw_seeds, truth_versions
+from collidium.benchmarks.submissions import giving_back
 from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import probe
 from collidium.files import data_directory
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Maximum difference between this machine's clock and the database's: leases and deadlines compare both.
 CLOCK_SECONDS: Final = 2.0
+#: Number of models and submissions that a check names.
+MOST_NAMED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +242,19 @@ async def _draws(settings: Settings, loaded: Plugins) -> Finding:
     return "come from secret seeds", ""
 
 
+async def _taken(settings: Settings, loaded: Plugins) -> Finding:
+    found = await giving_back.taken(loaded.tasks().things)
+    if not found.models and not found.places:
+        return "no model and no place was lost to a scoring process that died", ""
+    ids = [*(one.evaluation_id for one in found.models), *(one.submission_id for one in found.places)]
+    more = f" and {len(ids) - MOST_NAMED:,} more" if len(ids) > MOST_NAMED else ""
+    return (
+        f"{len(found.models):,} models ended as not_scored and {len(found.places):,} submissions with scores "
+        f"have no place, some perhaps because a scoring process died: {', '.join(ids[:MOST_NAMED])}{more}",
+        "`collidium benchmark give-back` shows them, and with --apply tries them again",
+    )
+
+
 async def _processes(settings: Settings, loaded: Plugins) -> Finding:
     running = await simulations.processes()
     if settings.secret_key is not None:
@@ -276,5 +292,6 @@ IN_DATABASE: Final[Mapping[str, tuple[Part, str]]] = {
     "clock": (_clock, "synchronise the clocks of all machines (chrony, systemd-timesyncd)"),
     "stored files": (_stored, ""),
     "draws for standard errors": (_draws, ""),
+    "lost scores": (_taken, ""),
     "processes": (_processes, "give all machines the same, and restart those that had another"),
 }

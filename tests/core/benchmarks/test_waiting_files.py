@@ -34,6 +34,7 @@ from collidium.benchmarks.submissions import (
     admissions,
     evaluating,
     evaluations,
+    giving_back,
     rescoring,
     scorings,
     submitting,
@@ -277,3 +278,47 @@ async def test_an_end_waits_for_a_model_that_the_platform_failed(platform: Platf
     await WaitingFile.all().update(retry_at=now())
     assert await closing.end(platform, "tracking")
     assert len(await places()) == 1
+
+
+# -- what earlier releases took ------------------------------------------------------------------------
+
+
+async def test_what_a_dead_worker_took_is_given_back(platform: Platform, tmp_path: Path) -> None:
+    """Rows as release 0.4 left them after a rescoring and a model whose workers were killed."""
+    lost, other = [
+        await submit(platform, tmp_path, name, keep) for name, keep in (("ada", 0.9), ("bob", 0.8))
+    ]
+    before = await places()
+    await Submission.filter(id=lost.id).update(scorer_version="0", rank_score=None, represents=False)
+    await Scoring.filter(submission_id=lost.id).update(scorer_version="0")
+    problem = "the file cannot be decoded: its reader crashes over it"
+    await Rescoring(
+        challenge="tracking",
+        applies=True,
+        pays=True,
+        actor="",
+        http_request_id="",
+        asked_at=now(),
+        ended_at=now(),
+        unscored={lost.id: problem},
+        leased_until=now(),
+    ).save(force_create=True)
+    await accounts.recognise("eve", signup_grant=Decimal(3))
+    costly = models.priced(platform, "3")
+    evaluation_id = await models.send(costly, models.layers(), of="eve")
+    await evaluations.mark_failed(await models.claimed(), "not_scored")
+
+    found = await giving_back.taken(platform.tasks.things)
+    assert [(one.evaluation_id, one.not_run) for one in found.models] == [(evaluation_id, "")]
+    assert [(one.submission_id, one.reason) for one in found.places] == [(lost.id, problem)]
+    assert list(await places()) == [other.id]
+    for _ in range(2):
+        await giving_back.give_back(found.models[0], actor="test")
+    assert (await accounts.find("eve")).credits == 3
+    for name in found.challenges:
+        await rescoring.rescore(platform, name, apply=True, actor="test")
+    assert await places() == before
+    await models.run_all(costly)
+    assert (await evaluations.find(evaluation_id)).state == "scored"
+    found = await giving_back.taken(platform.tasks.things)
+    assert (found.models, found.places) == ((), ())

@@ -154,13 +154,18 @@ async def _rerun(row: Evaluation) -> Evaluation:
         raise Conflict("the file of the model is no longer stored")
     if row.again and not row.public and not runs_on(challenge, row.truth_version):
         raise Conflict(f"{row.challenge} has final results, or no longer counts these events")
+    await run_again(row)
+    return row
+
+
+async def run_again(row: Evaluation) -> None:
+    """Queue a locked evaluation again, within a transaction that has locked its challenge."""
     row.state, row.code, row.detail, row.ended_at, row.events_done = "received", None, "", None, 0
     row.checking_at = row.running_at = None
     if not row.again:
         row.timed = []
     await enqueue(row)
     await row.save()
-    return row
 
 
 def runs_on(challenge: Challenge, truth_version: str) -> bool:
