@@ -9,7 +9,8 @@ as seed: the order is reproducible, but unknown without the truth.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -97,15 +98,26 @@ def in_public_order(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     secrets = _secrets(tables)
     reordered, orders = dict(tables), {}
     for name, table in tables.items():
-        order = _order(name, table, secrets)
-        if order is not None:
-            reordered[name] = _numbered(_taken(table, order))
-            orders[name] = order
+        with _named(name):
+            order = _order(name, table, secrets)
+            if order is not None:
+                reordered[name] = _numbered(_taken(table, order))
+                orders[name] = order
     for (name, column), (hits, is_set) in _REFERENCES.items():
         if hits in orders and column in tables.get(name, pa.table({})).column_names:
-            renumbering = _Renumbering(tables[hits], orders[hits])
-            reordered[name] = renumbering.apply(reordered[name], name, column, is_set=is_set)
+            with _named(f"{name}, column {column}"):
+                renumbering = _Renumbering(tables[hits], orders[hits])
+                reordered[name] = renumbering.apply(reordered[name], name, column, is_set=is_set)
     return reordered
+
+
+@contextmanager
+def _named(table: str) -> Iterator[None]:
+    """Raise UnusableDataset for columns of other types than lists of numbers."""
+    try:
+        yield
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise UnusableDataset(f"table {table}: its rows cannot be put in public order: {error}") from error
 
 
 def _order(name: str, table: pa.Table, secrets: Sequence[bytes]) -> npt.NDArray[np.int64] | None:

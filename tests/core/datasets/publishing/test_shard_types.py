@@ -143,3 +143,15 @@ def as_written(table: pa.Table, writer: str) -> pa.Table:
             column = pa.array(column.to_pylist(), kind)
         columns[name] = column
     return pa.table(columns)
+
+
+@pytest.mark.parametrize("x", [pa.array([1.5]), pa.array(["a"]), pa.array([{"x": 1.0}])], ids=str)
+def test_columns_that_cannot_be_ordered_are_named(tmp_path: Path, x: Any) -> None:
+    """Numbers of rows have to be lists of integers."""
+    table = (
+        hits(0, [1], pa.list_(pa.uint64())).append_column("x", pa.array([[1.0]])).append_column("hit_id", x)
+    )
+    held = Withholding(EventRange(0, 1), tmp_path / "truth")
+    directory = write(tmp_path / "events", {0: table})
+    with pytest.raises(UnusableDataset, match="table tracker_hits: its rows cannot be put in public order"):
+        prepare(Publication(directory, "events", withholding=held), tmp_path / "s", lambda *_: None)
