@@ -27,7 +27,8 @@ from collidium.settings import sqlite_path
 
 APP = "collidium"
 MIGRATIONS = "collidium.database.migrations"
-BUSY_TIMEOUT_MS = 20_000
+#: How long a statement waits for another process that holds an SQLite database, before it is unavailable.
+BUSY_TIMEOUT_MS = 4_500
 #: Size to which SQLite truncates the write-ahead log after a checkpoint: four times its usual size, so that
 #: it seldom does. After truncation to Tortoise's 16 KiB each commit extends the file, which takes twice as
 #: long as overwriting it.

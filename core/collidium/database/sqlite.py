@@ -16,19 +16,54 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextvars import copy_context
 from datetime import datetime
+from time import monotonic
 from typing import Any, TypeVar, cast
 
 from aiosqlite import Connection
-from tortoise.backends.base.client import NestedTransactionContext, TransactionContext
+from tortoise.backends.base.client import ConnectionWrapper, NestedTransactionContext, TransactionContext
 from tortoise.backends.sqlite.client import (
     SqliteClient,
     SqliteTransactionContext,
     SqliteTransactionWrapper,
 )
 from tortoise.connection import get_connections
-from tortoise.exceptions import TransactionManagementError
+from tortoise.exceptions import BaseORMException, DBConnectionError, TransactionManagementError
 
 T = TypeVar("T")
+
+
+class HeldElsewhere(asyncio.Lock):
+    """A connection's lock. A transaction that waited while another found the database held does not begin.
+
+    Each would otherwise wait for the busy timeout, one after the other.
+    """
+
+    _found_at = 0.0
+
+    async def acquire_to_write(self) -> None:
+        """Acquire it for a transaction; raises DBConnectionError."""
+        asked_at = monotonic()
+        await self.acquire()
+        if self._found_at > asked_at:
+            self.release()
+            raise DBConnectionError("another process holds the database")
+
+    def note(self, error: BaseException | None) -> None:
+        """Note that a statement failed because another process holds the database."""
+        while isinstance(error, BaseORMException):
+            error = error.args[0] if error.args and isinstance(error.args[0], BaseException) else None
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            self._found_at = monotonic()
+
+
+class NotingWrapper(ConnectionWrapper[Any]):
+    """The connection of one statement, with :class:`HeldElsewhere`."""
+
+    __slots__ = ()
+
+    async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        cast(HeldElsewhere, self._lock).note(error)
+        await super().__aexit__(kind, error, trace)
 
 
 class ImmediateTransaction(SqliteTransactionWrapper):
@@ -55,12 +90,13 @@ class ImmediateContext(SqliteTransactionContext):
     __slots__ = ()
 
     async def __aenter__(self) -> Any:
-        await self._trxlock.acquire()
+        await cast(HeldElsewhere, self._trxlock).acquire_to_write()
         try:
             await self.ensure_connection()
             self.token = get_connections().set(self.connection_name, self.connection)
             await self.connection.begin()
-        except BaseException:  # raised again
+        except BaseException as error:  # raised again
+            cast(HeldElsewhere, self._trxlock).note(error)
             self._trxlock.release()
             raise
         return self.connection
@@ -71,7 +107,11 @@ class ImmediateSqliteClient(SqliteClient):
 
     def __init__(self, file_path: str, **options: Any) -> None:
         super().__init__(file_path, **options)
+        self._lock = HeldElsewhere()
         self._at_once: ReadsAtOnce | None = None
+
+    def acquire_connection(self) -> NotingWrapper:
+        return NotingWrapper(self._lock, self)
 
     @property
     def at_once(self) -> ReadsAtOnce:
