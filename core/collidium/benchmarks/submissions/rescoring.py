@@ -219,7 +219,9 @@ async def _score_kept(
         except MissingFile:
             return _Waits("its file is not in the storage")
         except InvalidInput as error:
-            return error.detail
+            if len(error.errors) < 2:
+                return error.detail
+            return f"{error.detail}: {'; '.join(str(one['detail']) for one in error.errors)}"
         except ScoringInterrupted as error:
             return _Waits(error.detail)
         except ScoringFailed as error:
