@@ -20,6 +20,7 @@ from collidium.benchmarks.submissions.admissions import Admission
 from collidium.contracts.task import Metric
 from collidium.plugins import Provided
 from collidium.scoring.engine import Evaluation
+from collidium.scoring.uncertainty import Replicates
 from collidium.settings import Settings
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def evaluation(accuracy: float | None, speed: float = 0.0) -> Evaluation:
     """Scores that scatter by one."""
     metrics = {"speed": speed, "missing": 0.5} | ({} if accuracy is None else {"accuracy": accuracy})
     replicates = {name: [score - 1, score + 1] * 100 for name, score in metrics.items()}
-    return Evaluation(metrics, [], 1, replicates, {})
+    return Evaluation(metrics, [], 1, Replicates(replicates), {})
 
 
 async def keep(platform: Platform, account: accounts.AccountView, challenge: str, scores: Evaluation) -> str:

@@ -20,6 +20,7 @@ from collidium.benchmarks.submissions.admissions import Admission
 from collidium.database import transactional
 from collidium.plugins import Provided
 from collidium.scoring.engine import Evaluation
+from collidium.scoring.uncertainty import Replicates
 from collidium.settings import Settings
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ async def keep(platform: Platform, account: accounts.AccountView, challenge: str
         truth_version=TRUTH,
     )
     metrics = {"accuracy": accuracy, "missing": 0.0}
-    evaluation = Evaluation(metrics, [], 1, {name: [value] * 200 for name, value in metrics.items()}, {})
+    replicates = Replicates({name: [value] * 200 for name, value in metrics.items()})
+    evaluation = Evaluation(metrics, [], 1, replicates, {})
     outcome = await submitting._keep_once(platform.settings, admission, submission, evaluation)
     return outcome.submission.submission_id
 

@@ -66,9 +66,11 @@ def caught() -> Iterator[Caught]:
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
+    logger.propagate = False  # pytest would keep the text of every statement
     try:
         yield handler
     finally:
+        logger.propagate = True
         logger.removeHandler(handler)
         logger.setLevel(level)
 
