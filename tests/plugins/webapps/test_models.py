@@ -106,7 +106,8 @@ def test_a_model_has_its_places_and_its_page_on_the_hub(zoo: httpx.Client) -> No
 def test_an_unlisted_model_shows_its_submissions(zoo: httpx.Client) -> None:
     page = zoo.get("/models/zora/unlisted").text
     assert "not among those that are shared" in page
-    assert '<td class="num" data-label="Rank">2</td>' in page
+    assert "not its participant's best" in page
+    assert '<td class="num" data-label="Rank">2</td>' not in page
     assert ">missing</span>" in page
 
 
