@@ -68,6 +68,19 @@ def _proc_and_subreapers_of_linux() -> bool:
     return sys.platform == "linux"
 
 
+def _files_of_other_processes() -> bool:
+    """Of those that keep secrets from others of their account, which root alone may look into."""
+    return os.geteuid() == 0
+
+
+def _a_peak_of_memory_that_can_be_reset() -> bool:
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return True
+
+
 def _user_namespaces() -> bool:
     """Containers without root need a range of ids, and a kernel that maps them."""
     probe = ["unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"]
@@ -111,6 +124,8 @@ NEEDS: Final = {
     "caddy": Need(("caddy",), ("caddy",)),
     "systemd": Need(("systemd-analyze",), ("systemd",)),
     "curl": Need(("curl",), ("curl",)),
+    "process files": Need(probe=_files_of_other_processes),
+    "peak memory": Need(probe=_a_peak_of_memory_that_can_be_reset),
     "landlock": Need(probe=_landlock_of_the_kernel),
     "cgroups": Need(probe=_cgroups_for_this_user),
     "linux": Need(probe=_proc_and_subreapers_of_linux),

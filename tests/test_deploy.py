@@ -47,7 +47,8 @@ def test_the_image_is_built_as_it_should_be() -> None:
     assert re.search(r"^HEALTHCHECK ", text, re.MULTILINE)
 
 
-def test_compose_reads_the_services(tmp_path: Path) -> None:
+def test_compose_reads_the_services(needs: Needs, tmp_path: Path) -> None:
+    needs("podman")
     shutil.copytree(DEPLOY, tmp_path / "deploy")
     shutil.copy(DEPLOY / "collidium.env.example", tmp_path / "deploy" / "collidium.env")
     done = checked(

@@ -57,7 +57,10 @@ def test_an_operator_stops_orders_and_lets_them_in_again(
         window.shows("ended with 0")
 
 
-def test_what_ends_the_console_is_one_line(tmp_path: Path, isolated_environment: dict[str, str]) -> None:
+def test_what_ends_the_console_is_one_line(
+    needs: Needs, tmp_path: Path, isolated_environment: dict[str, str]
+) -> None:
+    needs("tmux")
     with terminal(tmp_path, isolated_environment | {"PLATFORM_BACKEND": "nowhere"}, TUI) as window:
         window.shows("Error: PLATFORM_BACKEND must be an address", "ended with 1")
         assert "Traceback" not in window.text()

@@ -21,6 +21,7 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from quart import Quart
 from tests.hub import token_on
+from tests.needs import Needs
 from tests.waiting import eventually
 
 from collidium.api.context import caller_address
@@ -145,8 +146,9 @@ def test_no_other_protocol_is_spoken(
     assert "Traceback" not in server.log()
 
 
-def test_connections_end_with_their_clients(server: ServerProcess) -> None:
+def test_connections_end_with_their_clients(needs: Needs, server: ServerProcess) -> None:
     """At once, not when their idle time is up: each holds a file and memory."""
+    needs("process files")
     request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
 
     def open_files() -> int:

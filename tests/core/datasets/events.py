@@ -125,3 +125,17 @@ def _calo_hits(events: range, owners: list[np.ndarray]) -> pa.Table:
         columns["contrib_energies"].append([[1.0]] * len(of))
         columns["contrib_times"].append([[float(place)] for place in range(len(of))])
     return pa.table({"event_id": list(events), **columns}).cast(SCHEMAS["calo_hits"])
+
+
+def is_written(kind: Any) -> bool:
+    """Whether this release of pyarrow writes columns of a type as parquet; older ones write no views."""
+    try:
+        pq.write_table(pa.table({"x": pa.array([], kind)}), pa.BufferOutputStream())
+    except pa.ArrowNotImplementedError:
+        return False
+    return True
+
+
+def first_written(*kinds: Any) -> Any:
+    """The first of these types that this release of pyarrow writes as parquet."""
+    return next(kind for kind in kinds if is_written(kind))

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 import pytest_asyncio
 from tests.core.simulations.hostile import write_equal_ids, write_long_page
+from tests.needs import Needs
 
 from collidium.contracts.executor import Limits
 from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
@@ -366,8 +367,9 @@ def memory(kind: str) -> int:
 
 @pytest.mark.parametrize("write_file", [write_equal_ids, write_long_page])
 async def test_a_bomb_leaves_the_servers_memory_alone(
-    job: Finished, write_file: Callable[[Path], None]
+    needs: Needs, job: Finished, write_file: Callable[[Path], None]
 ) -> None:
+    needs("peak memory")
     write_file(job.folder / "particles.parquet")
     assert (job.folder / "particles.parquet").stat().st_size < MEBIBYTE
     Path("/proc/self/clear_refs").write_text("5")

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.core.datasets.events import CONFIG, tables_of
+from tests.core.datasets.events import CONFIG, first_written, tables_of
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
@@ -36,7 +36,11 @@ def prepared(directory: Path, scratch: Path) -> Prepared:
 
 
 def test_shards_of_other_types_are_written_again(tmp_path: Path) -> None:
-    kinds = [pa.list_(pa.null()), pa.large_list(pa.uint64()), pa.list_view(pa.uint32())]
+    kinds = [
+        pa.list_(pa.null()),
+        pa.large_list(pa.uint64()),
+        first_written(pa.list_view(pa.uint32()), pa.large_list(pa.uint32())),
+    ]
     values: list[list[int]] = [[], [2**60 + 1], [7]]
     shards = {n: hits(n, *pair) for n, pair in enumerate(zip(values, kinds, strict=True))}
     directory = write(tmp_path / "events", shards)
@@ -139,7 +143,8 @@ def as_written(table: pa.Table, writer: str) -> pa.Table:
             if writer == "fixed":
                 kind: Any = pa.list_(inner, lengths.pop()) if len(lengths) == 1 else column.type
             else:
-                kind = pa.large_list(inner) if writer == "large" else pa.list_view(inner)
+                large = pa.large_list(inner)
+                kind = large if writer == "large" else first_written(pa.list_view(inner), large)
             column = pa.array(column.to_pylist(), kind)
         columns[name] = column
     return pa.table(columns)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.core.datasets.events import is_written
 
 from collidium import datasets
 from collidium.contracts import tables
@@ -56,7 +57,7 @@ def test_large_lists_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (made.num_chunks, made.to_pylist()) == (2, column.to_pylist())
 
 
-@pytest.mark.parametrize("kind", FLOATS, ids=str)
+@pytest.mark.parametrize("kind", [*filter(is_written, FLOATS)], ids=str)
 def test_lists_of_all_types_are_read(tmp_path: Path, kind: Any) -> None:
     shards(tmp_path, ([1.0, 2.0], kind), ([], pa.list_(pa.null())), ([3.0, 4.0], kind), name="x")
     expected = [[1.0, 2.0], [], [3.0, 4.0]]
@@ -125,7 +126,7 @@ def test_ids_without_a_common_type_name_the_shard(tmp_path: Path, first: Any, se
 
 
 def test_columns_without_a_common_type_name_both_shards(tmp_path: Path) -> None:
-    shards(tmp_path, ([1], pa.list_(pa.int64())), (["a"], pa.list_(pa.string_view())))
+    shards(tmp_path, ([1], pa.list_(pa.int64())), (["a"], pa.list_(pa.large_string())))
     with pytest.raises(UnusableDataset, match=r" in train-00000-of-00002.parquet, but .* in train-00001-of"):
         datasets.load(tmp_path, None, "tracker_hits")
 
@@ -140,7 +141,9 @@ def test_a_column_of_one_shard_is_null_in_others(tmp_path: Path) -> None:
     assert datasets.load(tmp_path, None, "tracks").column("note").to_pylist() == [None, "late"]
 
 
-@pytest.mark.parametrize("kind", [pa.string_view(), pa.large_string(), pa.string()], ids=str)
+@pytest.mark.parametrize(
+    "kind", [*filter(is_written, [pa.string_view(), pa.large_string(), pa.string()])], ids=str
+)
 def test_texts_of_all_types_are_read(tmp_path: Path, kind: Any) -> None:
     path = tmp_path / "channels.parquet"
     text = pa.array([["ttbar"], ["zmumu"]], pa.list_(kind))
@@ -158,7 +161,7 @@ def test_texts_of_all_types_are_read(tmp_path: Path, kind: Any) -> None:
         ([0, 2**63 - 1], pa.int64(), "holds 9223372036854775807; event ids are from 0"),
         ([0.0, 1.0], pa.float64(), "must hold integers, not double"),
         ([0, 1], pa.decimal128(38, 0), r"must hold integers, not decimal128\(38, 0\)"),
-        (["0", "1"], pa.string_view(), "must hold integers, not string_view"),
+        (["0", "1"], pa.large_string(), "must hold integers, not large_string"),
         ([0, None], pa.uint32(), "has nulls"),
     ],
 )
