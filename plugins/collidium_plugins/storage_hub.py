@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable, check_key
 from collidium.files.held import scratch_directory
 from collidium.hookspecs import hookimpl
+from collidium.hub import offline
 from collidium.hub.client import CALL_SECONDS, Hub, HubError, HubRefused, transfer_seconds
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def collidium_storages(settings: Settings) -> list[Storage]:
     """Return no storage if no repository is configured."""
     if not (settings.storage_hub_repo and settings.storage_hub_token):
         return []
+    offline.ignore()  # this hub is a setting, also where no server runs, as on a worker of Dask
     hub = Hub(settings.hub, settings.storage_hub_token.get_secret_value())
     return [HubStorage(hub, settings.storage_hub_repo)]
 

@@ -178,6 +178,7 @@ def test_a_former_name_holds_unless_the_new_one_differs(monkeypatch: pytest.Monk
         ),
         ("postgres://u:e@db/n", 'for user "e" of the database', 'for user "********" of the database'),
         ("postgres://u@db/n?password=a%40b&x=1", "password=a@b or a%40b", "password=******** or a%40b"),
+        ("redis://h/?password=s3cret", "(redis://h/?password=s3cret), ", "(redis://h/?password=********), "),
         ("https://token@hub.example", "at https://token@hub.example", "at https://********@hub.example"),
         ("postgres://u:1@db/n", "128 groups in 1 s", "128 groups in 1 s"),
     ],

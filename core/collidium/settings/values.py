@@ -72,7 +72,7 @@ def without_password(url: str, text: str | None = None) -> str:
         return text.replace(url, MASK)
     for secret in filter(None, secrets):
         for written in {secret, quote(secret), quote(secret, safe=""), unquote(secret)}:
-            value = rf"(?<=[:/=\"'`]){re.escape(written)}(?=[@&;\"'`\s]|$)"
+            value = rf"(?<=[:/=\"'`]){re.escape(written)}(?![A-Za-z0-9_%~-])"
             text = re.sub(value, MASK, text)
     return text
 

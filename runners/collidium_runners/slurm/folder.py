@@ -30,6 +30,9 @@ from collidium_runners.command import read_progress
 
 #: Maximum size of a file with a number or a record.
 _LONGEST: Final = 4096
+#: Maximum digits of a job's id, and maximum number of parts: a job can write both files.
+_DIGITS: Final = 18
+_MOST_PARTS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +95,9 @@ class RequestFolder:
         names = self._names("status")
         if names is None:
             raise RunnerUnavailable("the folder of the job has too many files") from _too_many(self.path)
-        ids = [int(name.partition("_")[0]) for name in names if name[:1].isascii() and name[:1].isdigit()]
-        return min(ids, default=None)
+        owners = (name.partition("_")[0] for name in names)
+        ids = (owner for owner in owners if owner.isascii() and owner.isdecimal() and len(owner) <= _DIGITS)
+        return min(map(int, ids), default=None)
 
     def mark_cancelled(self) -> None:
         """Record that the job is to be cancelled; do nothing without a folder."""
@@ -148,7 +152,10 @@ class RequestFolder:
 
     def _number(self, name: str) -> int | None:
         text = self._read(name)
-        return int(text) if text is not None and text.isdigit() else None
+        if text is None or not text.isdigit() or len(text) > _DIGITS:
+            return None
+        number = int(text)
+        return None if name == "parts" and number > _MOST_PARTS else number
 
     def _record(self, name: str) -> TaskRecord | None:
         try:

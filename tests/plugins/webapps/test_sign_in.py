@@ -343,8 +343,17 @@ async def test_typed_values_survive_a_sign_in() -> None:
     typed = {"channel": "tt bar", "events": "10", "csrf_token": "secret"}
     assert await came_from(page, **typed) == "/simulate?channel=tt+bar&events=10"
     assert await came_from(page, note="long" * 1000, events="10") == "/simulate?events=10"
+    assert await came_from(page, webhook_url="https://x.example/secret", events="10") == "/simulate?events=10"
     assert await came_from("https://elsewhere.example/simulate") == "/"
     assert await came_from("") == "/"
+
+
+def test_each_typed_field_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many there are: anyone may send a form of 32,000 empty fields."""
+    calls = []
+    monkeypatch.setattr(forms, "urlencode", lambda items: calls.append(items) or "a=")
+    assert len(forms._that_fit([("a", "")] * 32_000, 300)) == 100
+    assert len(calls) == 32_000
 
 
 @pytest.mark.parametrize(

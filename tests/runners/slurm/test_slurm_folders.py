@@ -110,6 +110,20 @@ async def test_what_is_no_record_is_ignored(jobs: Path, make: Callable[[Path], o
     assert await runner(jobs).find("r2") == "2.1.r2"
 
 
+def test_numbers_that_a_job_can_write_are_bounded(jobs: Path) -> None:
+    """A count of parts is what polling loops over; names of records may be anything."""
+    folder = RequestFolder(jobs / "r1", above_is_given=True)
+    (jobs / "r1" / "parts").write_text("9" * 18)
+    assert folder.parts() is None
+    with pytest.raises(RunnerUnavailable):
+        folder.claim_parts(1)
+    (jobs / "r1" / "job").unlink()
+    for name in ("1x", "9" * 5000, "\u0661_0"):
+        with suppress(OSError):
+            (jobs / "r1" / "status" / name[:200]).touch()
+    assert folder.job() == 1
+
+
 async def test_folders_of_many_names_are_not_read_whole(jobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(untrusted, "names", lambda folder: _names(folder, 20))
     for number in range(100):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -31,6 +31,8 @@ LONGEST: Final = 4000
 _STATIC: Final = "/web/static/"
 _STREAMS_FORM: Final = "_reads_its_form"
 #: An absolute path. Browsers treat a backslash as a slash and two slashes as the start of a host.
+#: Fields that are typed again rather than shown in an address, which proxies log.
+_SECRET: Final = frozenset({FIELD, "code", "token", "webhook_url"})
 _LOCAL: Final = re.compile(r"/(?!/)[!-\[\]-~]*")
 
 
@@ -99,15 +101,25 @@ def this_page() -> str:
 async def page_to_return_to() -> str:
     """Return the page to show after a sign-in, with the values typed into its form.
 
-    If they are too long for an address, the longest ones are left out.
+    If they are too long for an address, the longest ones are left out; secrets are in no address.
     """
     if request.method in browsers.SAFE:
         return this_page()
     page = _page_of_form()
-    typed = [item for item in (await request.form).items(multi=True) if item[0] != FIELD] if is_form() else []
-    while typed and len(f"{page}?{urlencode(typed)}") > LONGEST:
-        typed.remove(max(typed, key=lambda item: len(item[1])))
-    return local(f"{page}?{urlencode(typed)}" if typed else page)
+    typed = _that_fit((await request.form).items(multi=True), LONGEST - len(page) - 1) if is_form() else []
+    return local(f"{page}?{'&'.join(typed)}" if typed else page)
+
+
+def _that_fit(typed: Iterable[tuple[str, str]], room: int) -> list[str]:
+    """The fields of a query of at most ``room`` characters, in order; the shortest go first."""
+    fields = [urlencode([item]) for item in typed if item[0] not in _SECRET]
+    fit = set()
+    for number in sorted(range(len(fields)), key=lambda number: len(fields[number])):
+        room -= len(fields[number]) + 1
+        if room < -1:
+            break
+        fit.add(number)
+    return [field for number, field in enumerate(fields) if number in fit]
 
 
 def _page_of_form() -> str:
