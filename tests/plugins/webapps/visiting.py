@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import httpx
 
@@ -39,7 +39,9 @@ class Visitor(httpx.Client):
         page = self.get(address)
         assert page.status_code == 200, page.text
         form = {"ticket": field(page.text, "ticket"), "token": token, "decision": decision}
-        answer = self.post(urljoin(address, action(page.text)), data=form, headers=self.own)
+        hub = urlsplit(str(page.url))  # its own page sends the form, wherever it is
+        headers = {"Origin": f"{hub.scheme}://{hub.netloc}", "Sec-Fetch-Site": "same-origin"}
+        answer = self.post(urljoin(address, action(page.text)), data=form, headers=headers)
         assert answer.status_code == 303, answer.text
         return answer.headers["Location"]
 
