@@ -57,7 +57,7 @@ def parquet_errors(name: str) -> Iterator[None]:
 class EventTable:
     """A table of a dataset. Only its event ids are held in memory.
 
-    A column has one type in all shards (:func:`.types.unified`), and is null in shards without it.
+    A column has one type in all shards (``types.unified``), and is null in shards without it.
 
     Parameters
     ----------
