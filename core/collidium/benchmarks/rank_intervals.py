@@ -87,7 +87,7 @@ async def _find(version: BoardVersion) -> Intervals:
     competes = np.array([not row["baseline"] for row in kept])
     scores = np.array([row["rank_score"] for row in kept])
     found = await in_thread(lambda: rank_intervals(scores, values, competes), "ranks")
-    ids: list[str] = [row["id"] for row in kept]
+    ids = [str(row["id"]) for row in kept]
     return dict(zip(ids, found, strict=True))
 
 
