@@ -217,19 +217,22 @@ def give_back(apply: bool) -> None:
     async def run(platform: Platform) -> tuple[Taken, list[Review]]:
         from collidium.benchmarks.submissions import giving_back
         from collidium.benchmarks.submissions.rescoring import rescore
-        from collidium.benchmarks.submissions.waiting import FilesWait
+        from collidium.contracts.storage import StorageUnavailable
+        from collidium.errors import CollidiumError
 
         found = await giving_back.taken(platform.tasks.things)
-        if apply:
-            for model in found.models:
+        for model in found.models if apply else ():
+            try:
                 await giving_back.give_back(model, actor=ACTOR)
+            except CollidiumError as error:  # the other models do not wait for it
+                note(f"{model.evaluation_id}: {error}")
         reviews = []
         with progress_bar("Scoring (files)") as progress:
             for name in found.challenges:
                 try:
                     reviews.append(await rescore(platform, name, apply=apply, actor=ACTOR, progress=progress))
-                except FilesWait as error:  # the other challenges do not wait for it
-                    note(f"{name}: {error.detail}")
+                except (CollidiumError, StorageUnavailable) as error:  # nor do the other challenges
+                    note(f"{name}: {error}")
         return found, reviews
 
     found, reviews = on_platform(run)
