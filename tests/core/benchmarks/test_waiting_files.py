@@ -322,3 +322,18 @@ async def test_what_a_dead_worker_took_is_given_back(platform: Platform, tmp_pat
     assert (await evaluations.find(evaluation_id)).state == "scored"
     found = await giving_back.taken(platform.tasks.things)
     assert (found.models, found.places) == ((), ())
+
+
+async def test_a_model_is_given_back_once(platform: Platform) -> None:
+    """The verdict over a model that was run again stays."""
+    await accounts.recognise("eve", signup_grant=Decimal(3))
+    costly = models.priced(platform, "3")
+    evaluation_id = await models.send(costly, models.layers(), of="eve")
+    await evaluations.mark_failed(await models.claimed(), "not_scored")
+    (model,) = (await giving_back.taken(platform.tasks.things)).models
+    await giving_back.give_back(model, actor="test")
+    await evaluations.mark_failed(await models.claimed(), "not_scored")
+    assert (await giving_back.taken(platform.tasks.things)).models == ()
+    await giving_back.give_back(model, actor="test")
+    assert (await accounts.find("eve")).credits == 3
+    assert (await evaluations.find(evaluation_id)).code == "not_scored"

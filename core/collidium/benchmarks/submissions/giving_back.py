@@ -1,7 +1,8 @@
 """What releases up to 0.4 took because a scoring process died: models that were "not scored", and places.
 
 Such models failed for good, and files lost their place as if they could not be decoded. Rows do not record
-how these differ from models and files that were rejected for their content, so all of them are tried again.
+how these differ from models and files that were rejected for their content, so all of them are tried again,
+a model once.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: The code of models that were scored no further.
 _TAKEN: Final = "not_scored"
+#: The action in the audit log.
+_ACTION: Final = "give_back"
 _UNKNOWN: Final = "the reason is not recorded"
 
 
@@ -66,11 +69,17 @@ class Taken:
 async def taken(tasks: Mapping[str, Task]) -> Taken:
     """Return what may have been taken from models and submissions to these tasks."""
     rows = {row.name: row for row in await Challenge.filter(truth_version__isnull=False).order_by("name")}
-    models = await Evaluation.filter(state="failed", code=_TAKEN).order_by("received_at", "id")
+    failed = await Evaluation.filter(state="failed", code=_TAKEN).order_by("received_at", "id")
+    models = [row for row in failed if not await _is_given_back(row)]
     places = [
         place for row in rows.values() if row.task in tasks for place in await _places(row, tasks[row.task])
     ]
     return Taken(tuple(_model(model, rows.get(model.challenge)) for model in models), tuple(places))
+
+
+async def _is_given_back(model: Evaluation) -> bool:
+    """Whether a model was given back before, so that its present verdict is one of this release."""
+    return await operations.recorded(_ACTION, model.id) is not None
 
 
 def _model(model: Evaluation, challenge: Challenge | None) -> TakenModel:
@@ -125,7 +134,7 @@ async def give_back(model: TakenModel, *, actor: str, http_request_id: str = "")
     row = await evaluations.find(model.evaluation_id)
     await accounts.lock({row.account_id})
     row = await Evaluation.select_for_update().get(id=row.id)
-    if row.state != "failed" or row.code != _TAKEN:
+    if row.state != "failed" or row.code != _TAKEN or await _is_given_back(row):
         return
     row.code = evaluations.PLATFORM_FAILED
     await row.save(update_fields=["code"])
@@ -135,6 +144,6 @@ async def give_back(model: TakenModel, *, actor: str, http_request_id: str = "")
             row.account_id, row.price, reason="evaluation_refund", reference=row.id, note=note
         )
     details = {"challenge": row.challenge, "refunded": str(row.price), "not_run": _why_not(row, challenge)}
-    await operations.record(actor, "give_back", row.id, details, http_request_id)
+    await operations.record(actor, _ACTION, row.id, details, http_request_id)
     if not _why_not(row, challenge):
         await evaluations.run_again(row)
