@@ -116,6 +116,7 @@ async def test_a_file_that_cannot_be_scored_keeps_its_draws(
     path.unlink()
     if bytes_now is not None:
         path.write_bytes(bytes_now)
+        wait_for(server, three[0])
     rescore(server, "--apply")
     (seed,), scorings = await draws_of(server)
     assert sorted(made == seed for made, _ in scorings) == [False, True, True]
@@ -124,3 +125,30 @@ async def test_a_file_that_cannot_be_scored_keeps_its_draws(
         assert found["differences"][METRIC]["paired"] is paired
     board = get(server, "/v1/leaderboard/tracking?all=true")
     assert {place["submission_id"] for place in board} == set(three[:2]), "it keeps its place"
+
+
+async def test_redrawing_waits_until_all_files_are_left_out(
+    fresh_platform: ServerProcess, three: list[str]
+) -> None:
+    server = fresh_platform
+    await age(server)
+    for path in (server.data_dir / "storage" / "predictions").iterdir():
+        path.write_bytes(b"other bytes")
+    for id_ in three:
+        wait_for(server, id_)
+    rescore(server, "--apply")
+    _, scorings = await draws_of(server)
+    assert scorings == [("", 7.0)] * 3
+    assert draws_check(server) == "ok"
+    with operating(server) as operator:
+        assert ok(operator.get("/admin/challenges/tracking/waiting")) == []
+
+
+def wait_for(server: ServerProcess, submission_id: str) -> None:
+    """Rescore in vain, and leave out the submission that it waits for."""
+    done = server.run("benchmark", "rescore", "tracking", "--apply", "--json")
+    assert done.returncode != 0
+    assert "waiting: " in done.stderr, done.stderr
+    with operating(server) as operator:
+        address = f"/admin/challenges/tracking/submissions/{submission_id}/leave-out"
+        ok(operator.post(address, json={"reason": "a disk was lost"}))

@@ -2,13 +2,14 @@
 
 All files with scores against the version are scored by the new draws first, and these results are stored
 under a version of their own. One transaction replaces the seed and all scorings. A file that cannot be scored
-keeps its old ones, which are paired with no others.
+keeps its old ones, which are paired with no others. Files that cannot be scored now are waited for, until an
+operator leaves them out; these keep their old draws, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,9 @@ from tortoise.timezone import now
 
 from collidium.benchmarks import challenges, draw_seeds
 from collidium.benchmarks.models import Challenge, Scoring, Submission
-from collidium.benchmarks.submissions import reruns, scorings
+from collidium.benchmarks.submissions import reruns, scorings, waiting
+from collidium.benchmarks.submissions.replay import Target
+from collidium.benchmarks.submissions.scorings import TooSlow
 from collidium.contracts.storage import MissingFile, StorageUnavailable
 from collidium.database import execute_many, in_chunks, rows_of, stored
 from collidium.errors import InvalidInput, ScoringFailed, ScoringInterrupted
@@ -43,27 +46,35 @@ AND scorings.scorer_version = made.scorer_version AND scorings.submission_id = m
 _ERRORS: Final = "UPDATE submissions SET uncertainties = ? WHERE id = ?"
 
 
+def waits_of(target: Target) -> Target:
+    """What files wait for that get no new draws for a target: apart from those without any scores for it."""
+    return replace(target, truth_version=draw_seeds.successor(target.truth_version))
+
+
 @dataclass(frozen=True, slots=True)
 class Redrawing:
     """The versions whose draws are replaced, and the files that keep theirs."""
 
     task: Task
+    #: What files wait for that cannot be scored now.
+    waits: Target
     #: What counts for the challenge: a version of truth, and what it holds back.
     counts: str
     held_back: str | None
     #: Those of the two that have public draws.
     versions: Sequence[str]
-    #: Submissions that could not be scored.
+    #: Submissions that could not be scored, or were left out.
     kept: set[str]
 
     @classmethod
-    async def of(cls, task: Task, truth_version: str) -> Redrawing:
-        """What a rescoring against a version of truth replaces; without versions there is nothing to do."""
+    async def of(cls, target: Target) -> Redrawing:
+        """What a rescoring for a target replaces; without versions there is nothing to do."""
+        task, truth_version = target.task, target.truth_version
         part = Part.of(truth_version)
         held_back = str(part.final) if part is not None and part.kind == "public" else None
         both = [version for version in (truth_version, held_back) if version is not None]
         versions = [one for one in both if await draw_seeds.is_public(task.card.name, one)]
-        return cls(task, truth_version, held_back, versions, set())
+        return cls(task, waits_of(target), truth_version, held_back, versions, set())
 
     async def missing(self) -> dict[str, list[str]]:
         """The versions by which each submission has scores of public draws, and none of new ones yet."""
@@ -78,28 +89,34 @@ class Redrawing:
     async def score(self, platform: Platform) -> None:
         """Score every file that has scores of public draws by the new ones.
 
-        Raises StorageUnavailable and ScoringInterrupted if no file can be scored.
+        Raises FilesWait if some cannot be scored now.
         """
+        self.kept.update(await waiting.left_out(self.waits))
         missing = await self.missing() if self.versions else {}
         rows = [row for some in in_chunks(missing) for row in await Submission.filter(id__in=some)]
         files = await self._files(rows)
         rows.sort(key=lambda row: files[row.id])
-        failures, most = 0, min(MOST_FAILURES, len(set(files.values())))
+        failures, waits = 0, False
         for sha256, same in groupby(rows, key=lambda row: files[row.id]):
             group, made = list(same), None
             try:
                 made = await self._evaluate(platform, sha256)
                 failures = 0
-            except (StorageUnavailable, ScoringInterrupted):
-                failures += 1
-                if failures >= most:
-                    raise  # most likely the storage or the executor is away
+            except (StorageUnavailable, ScoringInterrupted) as error:
+                await waiting.note(self.waits, [row.id for row in group], str(error))
+                failures, waits = failures + 1, True
+                if failures >= MOST_FAILURES:
+                    break  # most likely the storage or the executor is away
+                continue
+            await waiting.resolve(self.waits, [row.id for row in group])
             for row in group:
                 if made is None:
                     self.kept.add(row.id)
                 else:
                     await self._keep(row, made, missing[row.id])
                     failpoints.reached("rescore.redrawn")
+        if waits:
+            await waiting.require_none(self.waits)
 
     async def _files(self, rows: Iterable[Submission]) -> dict[str, str]:
         """The hash of the predictions of each submission for these events."""
@@ -123,7 +140,7 @@ class Redrawing:
                 )
             except ScoringInterrupted:
                 raise
-            except (MissingFile, InvalidInput, ScoringFailed):
+            except (MissingFile, InvalidInput, ScoringFailed, TooSlow):
                 return None
 
     def _stored_as(self, version: str) -> str:
@@ -158,6 +175,7 @@ class Redrawing:
             await draw_seeds.replace(self.task.card.name, version)
             for some in in_chunks(ids):
                 await self._show(some, (scorer, version))
+        await waiting.forget(self.waits)
         failpoints.reached("rescore.redraws_applied")
 
     async def _show(self, submission_ids: Sequence[str], versions: tuple[str, str]) -> None:

@@ -27,7 +27,7 @@ from collidium.benchmarks import accepting, challenges
 from collidium.benchmarks.models import Rescoring, Submission
 from collidium.benchmarks.submissions import replay, reruns, scorings, waiting
 from collidium.benchmarks.submissions.evaluations import LeaseLost
-from collidium.benchmarks.submissions.redrawing import Redrawing
+from collidium.benchmarks.submissions.redrawing import Redrawing, waits_of
 from collidium.benchmarks.submissions.replay import Incomplete, Preview, Replay, Review, Target
 from collidium.benchmarks.submissions.waiting import FilesWait
 from collidium.contracts.storage import MissingFile, StorageUnavailable
@@ -103,7 +103,7 @@ async def rescore(
     target = Target(name, task, version or "")
     action = "rescore" if percent is None else "split"
     problems: dict[str, str] = {}
-    redrawing = await Redrawing.of(task, target.truth_version)
+    redrawing = await Redrawing.of(target)
     while True:
         problems |= await score_missing(platform, target, problems, progress)
         await redrawing.score(platform)
@@ -261,7 +261,9 @@ async def order(
         if last.ended_at is None:
             raise Conflict(f"{name} is being scored again since {last.asked_at:%Y-%m-%d %H:%M} UTC")
         await last.delete()
-    await waiting.forget(Target(name, task, version))
+    target = Target(name, task, version)
+    await waiting.forget(target)
+    await waiting.forget(waits_of(target))
     made = Rescoring(
         challenge=name,
         public_percent=percent,
