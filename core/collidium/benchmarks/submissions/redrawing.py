@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium.benchmarks import challenges, draw_seeds
@@ -154,6 +155,12 @@ class Redrawing:
             if scores is not None:
                 successor = self.task.version, draw_seeds.successor(version)
                 await scorings.keep(row.id, card, successor, scores, scored_at=now())
+
+    async def lock(self, challenge: str) -> None:
+        """Lock the challenge and all that score against the version, in the order of names against deadlocks."""
+        sharing = Q(task=self.task.card.name, truth_version=self.counts)
+        rows = Challenge.filter(Q(name=challenge) | sharing if self.versions else Q(name=challenge))
+        await rows.order_by("name").select_for_update()
 
     async def is_complete(self) -> bool:
         """Lock all challenges that score against the version; whether every file has the new draws."""

@@ -122,6 +122,7 @@ async def rescore(
 async def _apply(
     plan: Replay, percent: int | None, redrawing: Redrawing, applied: Applied | None, *, apply: bool
 ) -> Review:
+    await redrawing.lock(plan.target.challenge)
     if percent is not None:
         row = await challenges.locked(plan.target.challenge)
         if apply and not plan.pays:
