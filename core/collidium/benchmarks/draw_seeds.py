@@ -9,6 +9,7 @@ Seeds are only in the database, and so in backups, and in no response or log.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from typing import Final
 
 from collidium.benchmarks.models import Challenge, DrawSeed
@@ -64,6 +65,12 @@ async def with_public_draws() -> list[str]:
 def successor(truth_version: str) -> str:
     """The name under which the scores are stored that replace those of public draws."""
     return truth_version + _SUCCESSOR
+
+
+async def lock(task: str, truth_versions: Iterable[str]) -> None:
+    """Lock the seeds of versions until the transaction ends, after challenges and before accounts."""
+    rows = DrawSeed.filter(task=task, truth_version__in=list(truth_versions))
+    await rows.order_by("truth_version").select_for_update()
 
 
 async def replace(task: str, truth_version: str) -> None:

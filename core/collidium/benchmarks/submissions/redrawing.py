@@ -154,10 +154,10 @@ class Redrawing:
             scores = own if version == self.counts else own.held_back
             if scores is not None:
                 successor = self.task.version, draw_seeds.successor(version)
-                await scorings.keep(row.id, card, successor, scores, scored_at=now())
+                await scorings.keep_alone(row.id, card, successor, scores, scored_at=now())
 
     async def lock(self, challenge: str) -> None:
-        """Lock the challenge and all that score against the version, in the order of names against deadlocks."""
+        """Lock the challenge and all that score against the version, by name to prevent deadlocks."""
         sharing = Q(task=self.task.card.name, truth_version=self.counts)
         rows = Challenge.filter(Q(name=challenge) | sharing if self.versions else Q(name=challenge))
         await rows.order_by("name").select_for_update()
@@ -169,6 +169,8 @@ class Redrawing:
         sharing = Challenge.filter(task=self.task.card.name, truth_version=self.counts)
         for challenge in await sharing.order_by("name").select_for_update():
             await challenges.bump_revision(challenge)  # its errors change
+        made = map(draw_seeds.successor, self.versions)
+        await draw_seeds.lock(self.task.card.name, [*self.versions, *made])
         return not await self.missing()
 
     async def apply(self) -> None:

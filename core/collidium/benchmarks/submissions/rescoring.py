@@ -192,7 +192,7 @@ async def score_missing(
             own = scorings.with_measured_errors(target.task.card, row.model, made)
             if row.id in runs and runs[row.id].truth_version == target.truth_version:
                 own = replace(own, held_back=None)  # its model has not been run on these
-            await scorings.keep(row.id, target.task.card, target.versions, own, scored_at=now())
+            await scorings.keep_alone(row.id, target.task.card, target.versions, own, scored_at=now())
             failpoints.reached("rescore.kept")
         finished += len(group)
         if progress:

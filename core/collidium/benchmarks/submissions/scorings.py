@@ -25,7 +25,7 @@ from collidium.benchmarks.models import Scoring, Submission
 from collidium.contracts.executor import OverLimit, StoredFile, WorkerDied
 from collidium.contracts.identity import ERASED
 from collidium.contracts.storage import Storage, StorageUnavailable
-from collidium.database import rows_of
+from collidium.database import rows_of, transactional
 from collidium.errors import InvalidInput, ScoringFailed, ScoringInterrupted, Unavailable, Undecodable
 from collidium.records import BinnedScore, EarlierScores, as_json
 from collidium.runtime import metrics
@@ -169,6 +169,22 @@ async def keep(
         applied_at=scored_at if applied else None,
     )
     await Scoring.bulk_create([scoring], ignore_conflicts=True)
+
+
+@transactional
+async def keep_alone(
+    submission_id: str,
+    card: Card,
+    versions: tuple[str, str],
+    evaluation: Evaluation,
+    *,
+    scored_at: datetime,
+) -> None:
+    """As :func:`keep`, where no challenge is locked: the draws are not replaced meanwhile."""
+    part = Part.of(versions[1])
+    held_back = [str(part.final)] if part is not None and part.kind == "public" else []
+    await draw_seeds.lock(card.name, [versions[1], *held_back])
+    await keep(submission_id, card, versions, evaluation, scored_at=scored_at)
 
 
 def _primary_draws(card: Card, replicates: Replicates) -> bytes | None:
