@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 from collections.abc import AsyncIterator
@@ -21,9 +22,10 @@ from tests.killing import Killer
 from tortoise.timezone import now
 
 from collidium import accounts, operations
-from collidium.benchmarks import closing, truth_versions
+from collidium.benchmarks import closing, draw_seeds, truth_versions
 from collidium.benchmarks.models import (
     Challenge,
+    DrawSeed,
     Evaluation,
     Rescoring,
     Scoring,
@@ -43,9 +45,12 @@ from collidium.benchmarks.submissions import (
 from collidium.benchmarks.submissions.waiting import FilesWait
 from collidium.contracts.tables import flatten
 from collidium.contracts.task import EventRange
+from collidium.database import transactional
 from collidium.demo import EVENTS_DIRECTORY
-from collidium.errors import Conflict, InvalidInput, NotFound, ScoringInterrupted
+from collidium.errors import Conflict, InvalidInput, NotFound, ScoringInterrupted, Unavailable
 from collidium.platform import Platform
+from collidium.scoring import engine
+from collidium.scoring.uncertainty import PUBLIC_SEED, Replicates
 
 from . import models
 
@@ -221,6 +226,33 @@ async def test_a_command_that_rescores_names_files_that_wait(platform: Platform,
     (platform.settings.data_dir / "storage" / scorings.storage_key(made.sha256)).unlink()
     with pytest.raises(FilesWait, match="waiting: 1 files: its file is not in the storage"):
         await rescoring.rescore(platform, "tracking", apply=True, actor="test")
+
+
+async def test_scores_of_replaced_draws_are_not_stored(platform: Platform, tmp_path: Path) -> None:
+    row = await submit(platform, tmp_path, "ada", 0.9)
+    await Scoring.all().delete()
+    await DrawSeed.all().update(seed=PUBLIC_SEED)
+    replacing = asyncio.Event()
+
+    @transactional
+    async def redraw() -> None:
+        await draw_seeds.lock("tracking", [row.truth_version])
+        replacing.set()
+        for _ in range(20):  # the other task has time to read the seed
+            await DrawSeed.all()
+        await draw_seeds.replace("tracking", row.truth_version)
+
+    async def keep() -> None:
+        await replacing.wait()
+        versions = row.scorer_version, row.truth_version
+        made = engine.Evaluation({}, [], 0, Replicates({}), {})
+        card = platform.tasks.find("tracking").card
+        await scorings.keep_alone(row.id, card, versions, made, scored_at=now())
+
+    done, kept = await asyncio.gather(redraw(), keep(), return_exceptions=True)
+    assert done is None
+    assert isinstance(kept, Unavailable)
+    assert not await Scoring.exists()
 
 
 async def test_a_file_that_was_scored_is_not_undecodable(platform: Platform, tmp_path: Path) -> None:
