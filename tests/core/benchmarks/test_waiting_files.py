@@ -21,7 +21,7 @@ from tests.counts import LONG
 from tests.killing import Killer
 from tortoise.timezone import now
 
-from collidium import accounts, operations
+from collidium import accounts, erasing, operations
 from collidium.benchmarks import closing, draw_seeds, truth_versions
 from collidium.benchmarks.models import (
     Challenge,
@@ -42,6 +42,7 @@ from collidium.benchmarks.submissions import (
     submitting,
     waiting,
 )
+from collidium.benchmarks.submissions.replay import Target
 from collidium.benchmarks.submissions.waiting import FilesWait
 from collidium.contracts.tables import flatten
 from collidium.contracts.task import EventRange
@@ -266,6 +267,70 @@ async def test_a_file_that_was_scored_is_not_undecodable(platform: Platform, tmp
             await submitting.check(platform, admission, predictions(tmp_path, 0.8))
         with pytest.raises(ScoringInterrupted):
             await submitting.check(platform, admission, predictions(tmp_path, 0.9))
+
+
+@pytest.mark.parametrize("gone", ["erased", "withdrawn"])
+async def test_a_gone_submission_holds_up_no_rescoring(platform: Platform, tmp_path: Path, gone: str) -> None:
+    made, other = [
+        await submit(platform, tmp_path, name, keep) for name, keep in (("ada", 0.9), ("bob", 0.8))
+    ]
+    if gone == "erased":
+        found = await erasing.preview("ada")
+        assert found is not None
+        await erasing.finish(await erasing.close(found, actor="test"), platform.storage)
+    else:
+        await Submission.filter(id=made.id).update(standing="withdrawn", rank_score=None, represents=False)
+        (platform.settings.data_dir / "storage" / scorings.storage_key(made.sha256)).unlink()
+    await age()
+    await rescoring.order(platform, "tracking", percent=None, apply=True, pays=True, **BY)
+    row = await ordered(platform)
+    assert row.ended_at is not None
+    assert row.unscored == {made.id: "its file is not in the storage"}
+    assert list(await places()) == [other.id]
+    assert not await WaitingFile.exists()
+
+
+async def test_missing_files_hide_no_others(platform: Platform, tmp_path: Path) -> None:
+    names = ["ada", "bob", "cyd", "dan"]
+    sent = [await submit(platform, tmp_path, name, 0.9 - i / 10) for i, name in enumerate(names)]
+    await age()
+    for made in sorted(sent, key=lambda row: row.sha256)[:3]:
+        (platform.settings.data_dir / "storage" / scorings.storage_key(made.sha256)).unlink()
+    last = max(sent, key=lambda row: row.sha256)
+    with pytest.raises(FilesWait):
+        await rescoring.rescore(platform, "tracking", apply=False, actor="test")
+    assert not await WaitingFile.exists(), "a preview is not retried"
+    assert await Scoring.exists(submission_id=last.id, scorer_version=platform.tasks.find("tracking").version)
+
+
+async def test_noting_keeps_what_an_operator_left_out(platform: Platform, tmp_path: Path) -> None:
+    made = await submit(platform, tmp_path, "ada", 0.9)
+    row = await Challenge.get(name="tracking")
+    target = Target("tracking", platform.tasks.find("tracking"), row.truth_version or "")
+    await asyncio.gather(*(waiting.note(target, [made.id], "lost") for _ in range(4)))
+    assert await waiting.number() == 1
+    await waiting.leave_out("tracking", made.id, "a disk was lost", **BY)
+    await waiting.note(target, [made.id], "lost again")
+    assert await waiting.number() == 0
+    assert await waiting.left_out(target) == {made.id: "an operator left it out: a disk was lost"}
+    older = replace(target, truth_version="older")
+    await waiting.note(older, [made.id], "lost")
+    await WaitingFile.filter(truth_version="older").update(scorer_version="0")
+    await waiting.forget(target)
+    assert not await WaitingFile.exists()
+
+
+async def test_predictions_of_a_model_run_again_wait(platform: Platform, tmp_path: Path) -> None:
+    """Their hash is that of no submission."""
+    made = await submit(platform, tmp_path, "ada", 0.9)
+    await models.scored(platform, models.layers(), of="bob")
+    sent = predictions(tmp_path, 0.8)
+    await Evaluation.all().update(predictions=sent.sha256)
+    scarce = platform.settings.model_copy(update={"scoring_seconds": 1e-4})
+    platform = replace(platform, settings=scarce)
+    task = platform.tasks.find("tracking")
+    with pytest.raises(ScoringInterrupted):
+        await scorings.score(platform, task, made.truth_version, sent.path, sent.sha256)
 
 
 # -- the end of a challenge ----------------------------------------------------------------------------

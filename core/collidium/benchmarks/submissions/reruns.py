@@ -63,13 +63,16 @@ async def has_run(challenge: str, truth_version: str) -> bool:
     return await Evaluation.exists(challenge=challenge, again=True, truth_version=truth_version)
 
 
-async def why_not_run(submission_id: str, truth_version: str) -> tuple[str, bool]:
-    """Why there are no predictions of a model for these events, and whether the platform is at fault."""
+async def why_not_run(submission_id: str, truth_version: str) -> tuple[str, bool | None]:
+    """Why there are no predictions of a model for these events, and whether the platform is at fault.
+
+    None: its run has not ended.
+    """
     run = await Evaluation.get_or_none(submission_id=submission_id, again=True, truth_version=truth_version)
     if run is None:
         return "its model was not run on these events", False
     if run.code is None:
-        return f"its run on these events is {run.state}", False
+        return f"its run on these events is {run.state}", None
     reason = evaluations.REASONS.get(run.code) or Code(run.code).text
     return f"its model failed on these events: {reason}", run.code in evaluations.UNCOUNTED
 

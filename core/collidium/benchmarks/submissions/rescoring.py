@@ -30,6 +30,7 @@ from collidium.benchmarks.submissions.evaluations import LeaseLost
 from collidium.benchmarks.submissions.redrawing import Redrawing, waits_of
 from collidium.benchmarks.submissions.replay import Incomplete, Preview, Replay, Review, Target
 from collidium.benchmarks.submissions.waiting import FilesWait
+from collidium.contracts.identity import ERASED
 from collidium.contracts.storage import MissingFile, StorageUnavailable
 from collidium.database import in_chunks, on_commit, transactional
 from collidium.database.errors import is_away
@@ -105,7 +106,12 @@ async def rescore(
     problems: dict[str, str] = {}
     redrawing = await Redrawing.of(target)
     while True:
-        problems |= await score_missing(platform, target, problems, progress)
+        try:
+            problems |= await score_missing(platform, target, problems, progress)
+        except FilesWait:
+            if not apply:
+                await waiting.forget_preview(target)
+            raise
         await redrawing.score(platform)
         plan = Replay(
             platform.settings, target, problems, actor, action, http_request_id=http_request_id, pays=pays
@@ -162,24 +168,32 @@ async def score_missing(
         for row in await replay.submissions_to(target.challenge)
         if target.needs_scores(row) and row.id not in settled
     ]
-    models = [row.id for row in rows if row.evaluation_id is not None]
-    runs = await reruns.predictions_on(target.truth_version, models)
-    for id_ in models:
-        if id_ not in runs:
-            why, is_platforms = await reruns.why_not_run(id_, target.truth_version)
-            problems[id_] = why
-            if is_platforms:
-                await waiting.note(target, [id_], problems.pop(id_))
+    models = [row for row in rows if row.evaluation_id is not None]
+    runs = await reruns.predictions_on(target.truth_version, [row.id for row in models])
+    for row in models:
+        if row.id not in runs:
+            why, is_platforms = await reruns.why_not_run(row.id, target.truth_version)
+            if is_platforms and not _is_gone(row):
+                await waiting.note(target, [row.id], why)
+                continue
+            problems[row.id] = why
+            if is_platforms is not None:
+                await waiting.resolve(target, [row.id])
     rows = [row for row in rows if row.evaluation_id is None or row.id in runs]
     files = {row.id: str(runs[row.id].predictions if row.id in runs else row.sha256) for row in rows}
-    rows.sort(key=lambda row: files[row.id])
+    tried = {files[id_]: times for id_, times in (await waiting.attempts(target)).items() if id_ in files}
+    # Those that fail each time hide no others.
+    rows.sort(key=lambda row: (tried.get(files[row.id], 0), files[row.id]))
     failures = finished = 0
     for sha256, same in groupby(rows, key=lambda row: files[row.id]):
         group = list(same)
         made = await _score_kept(platform, target, sha256, waits_for_task=waits_for_task)
         if isinstance(made, _Waits):
-            await waiting.note(target, [row.id for row in group], made.reason)
-            failures += 1
+            gone = [row.id for row in group if _is_gone(row, made.error)]
+            problems |= dict.fromkeys(gone, made.reason)
+            await waiting.resolve(target, gone)
+            await waiting.note(target, [row.id for row in group if row.id not in gone], made.reason)
+            failures += not isinstance(made.error, (MissingFile, scorings.TooSlow))
             if failures >= MOST_FAILURES:
                 break  # most likely the storage or the executor is away
             continue
@@ -206,6 +220,13 @@ class _Waits:
     """Why a file cannot be scored now."""
 
     reason: str
+    error: Exception
+
+
+def _is_gone(row: Submission, error: Exception | None = None) -> bool:
+    """Whether nothing waits for a submission: it was withdrawn, or its file is erased with its account."""
+    erased = ERASED.fullmatch(row.hub_username) is not None
+    return row.standing == "withdrawn" or (erased and (error is None or isinstance(error, MissingFile)))
 
 
 async def _score_kept(
@@ -217,20 +238,20 @@ async def _score_kept(
         try:
             await fetch(platform.storage, scorings.storage_key(sha256), path, sha256)
             return await scorings.score(platform, target.task, target.truth_version, path, sha256, "ignore")
-        except MissingFile:
-            return _Waits("its file is not in the storage")
+        except MissingFile as error:
+            return _Waits("its file is not in the storage", error)
         except InvalidInput as error:
             if len(error.errors) < 2:
                 return error.detail
             return f"{error.detail}: {'; '.join(str(one['detail']) for one in error.errors)}"
         except ScoringInterrupted as error:
-            return _Waits(error.detail)
+            return _Waits(error.detail, error)
         except ScoringFailed as error:
             if not waits_for_task:
                 raise
-            return _Waits(error.detail)
+            return _Waits(error.detail, error)
         except (StorageUnavailable, Unavailable) as error:  # also TooSlow
-            return _Waits(str(error))
+            return _Waits(str(error), error)
 
 
 @transactional

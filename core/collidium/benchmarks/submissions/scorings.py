@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 
 from collidium.benchmarks import draw_seeds, truth_versions
+from collidium.benchmarks.models import Evaluation as Run
 from collidium.benchmarks.models import Scoring, Submission
 from collidium.contracts.executor import OverLimit, StoredFile, WorkerDied
 from collidium.contracts.identity import ERASED
@@ -301,7 +302,8 @@ async def score(
             evaluation = await _score(platform, task, truth_version, path, sha256, extra_columns, seeds)
         except Undecodable as error:
             metrics.SCORING_FAILURES.labels(name, _cause(error)).inc()
-            if await Submission.exists(task=name, sha256=sha256):
+            known = await Submission.exists(task=name, sha256=sha256)
+            if known or await Run.exists(task=name, predictions=sha256):
                 raise ScoringInterrupted(
                     f"scoring for task {name} failed: {error}", retry_after=600
                 ) from error

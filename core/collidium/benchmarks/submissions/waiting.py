@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from tortoise.expressions import F, Q
 from tortoise.timezone import now
 
 from collidium import operations, records
@@ -51,16 +52,29 @@ async def note(target: Target, submission_ids: Iterable[str], reason: str) -> No
     moment = now()
     scorer_version, truth_version = target.versions
     for submission_id in submission_ids:
-        row = await _of(target).get_or_none(submission_id=submission_id) or WaitingFile(
+        row = await _of(target).get_or_none(submission_id=submission_id)
+        attempts = row.attempts + 1 if row else 1
+        outcome = {"reason": reason[:_REASON_LENGTH], "retry_at": moment + PAUSES.pause(attempts)}
+        # An operator may leave it out meanwhile, and another process may note it.
+        pending = _of(target).filter(submission_id=submission_id, left_out_at__isnull=True)
+        if await pending.update(attempts=F("attempts") + 1, **outcome):
+            continue
+        made = WaitingFile(
             challenge=target.challenge,
             submission_id=submission_id,
             scorer_version=scorer_version,
             truth_version=truth_version,
             since=moment,
+            attempts=1,
+            **outcome,
         )
-        row.attempts += 1
-        row.reason, row.retry_at = reason[:_REASON_LENGTH], moment + PAUSES.pause(row.attempts)
-        await row.save()
+        await WaitingFile.bulk_create([made], ignore_conflicts=True)
+
+
+async def attempts(target: Target) -> dict[str, int]:
+    """How often submissions that wait were tried, by id."""
+    rows = await _of(target).filter(left_out_at__isnull=True)
+    return {row.submission_id: row.attempts for row in rows}
 
 
 async def resolve_scored(target: Target, done: Collection[str]) -> None:
@@ -76,8 +90,19 @@ async def resolve(target: Target, submission_ids: Iterable[str]) -> None:
 
 
 async def forget(target: Target) -> None:
-    """Forget all files that wait for a target, and those left out: it was applied or is ordered anew."""
-    await _of(target).delete()
+    """Forget all files that wait for a target, and those left out: it was applied or is ordered anew.
+
+    Also those of other versions of the scorer, which are no longer installed.
+    """
+    rows = WaitingFile.filter(challenge=target.challenge)
+    scorer_version, truth_version = target.versions
+    await rows.filter(Q(truth_version=truth_version) | ~Q(scorer_version=scorer_version)).delete()
+
+
+async def forget_preview(target: Target) -> None:
+    """Forget the files that wait for a preview, which is not retried, unless an order waits for them."""
+    if not await Rescoring.exists(challenge=target.challenge, ended_at__isnull=True):
+        await _of(target).filter(left_out_at__isnull=True).delete()
 
 
 async def require_none(target: Target) -> None:
