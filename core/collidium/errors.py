@@ -19,7 +19,7 @@
     ├── UpstreamError             502  exit 3   invalid response of the hub or a runner
     ├── Unavailable               503  exit 3   frozen, or a dependency is down
     │   └── ScoringFailed         503  exit 3   a fault of the task or the machine, not of the predictions
-    │       └── ScoringInterrupted         exit 3   processes were lost; a retry may succeed
+    │       └── ScoringInterrupted  503  exit 3  processes were lost; a retry may succeed
     ├── UnusableDataset           422  exit 1   shards are missing or inconsistent
     ├── ConfigurationError        500  exit 1   settings, plugins or schema: for the operator to fix
     └── Unreachable               ---  exit 4   the client cannot reach the server

@@ -8,7 +8,7 @@ import pytest
 from collidium import errors
 from collidium.errors import CollidiumError, RefusedError
 
-DRAWN = re.compile(r"^ *((?:│   )*)(?:[├└]── )?(\w+) +(\d{3}|---)(?: +exit (\d))?", re.MULTILINE)
+DRAWN = re.compile(r"^ *((?:│   |    )*)(?:[├└]── )?(\w+) +(\d{3}|---)(?: +exit (\d))?", re.MULTILINE)
 
 
 def all_errors() -> dict[str, type[CollidiumError]]:

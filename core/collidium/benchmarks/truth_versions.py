@@ -249,7 +249,9 @@ async def _keep(
     for truth in await TruthVersion.filter(task=name, version__startswith=version):
         found = {"data": truth.manifest.get("data", {}) | data, "inputs": inputs}
         found |= {"public": truth.version == version and public}
-        found |= {"is_published": truth.manifest.get("is_published", False) or manifest["is_published"]}
+        found |= {
+            "is_published": truth.manifest.get("is_published", False) or manifest.get("is_published", False)
+        }
         truth.manifest = truth.manifest | found
         await truth.save(update_fields=["manifest"])
     if current:

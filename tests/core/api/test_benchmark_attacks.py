@@ -66,7 +66,7 @@ ATTACKS = {
     "a hub that is slow, and with it everything": ["test_a_hub_that_hangs_delays_only_calls_that_need_it"],
     "scoring again: scores are lost, or rows are doubled": [
         "test_rescoring_resumes_after_a_kill_and_doubles_nothing",
-        "test_submissions_that_cannot_be_rescored_lose_their_place",
+        "test_submissions_that_a_new_truth_rejects_lose_their_place",
     ],
     "scores of an unknown scorer and truth": [
         "test_the_loop",

@@ -34,6 +34,9 @@ CONFIGURATION = """
 include-operation-id = "append_to_upload"
 enabled = false
 [[operations]]
+include-path-regex = "/check$"
+enabled = false
+[[operations]]
 include-path-regex = "/(simulate|check|submit|from-hub|model)$"
 [operations.checks.not_a_server_error]
 expected-statuses = ["2xx", "4xx", "503"]

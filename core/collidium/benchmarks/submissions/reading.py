@@ -221,8 +221,10 @@ def view(
     truth: TruthRecord | None = None,
     earlier: Sequence[records.EarlierScores] = (),
     unranked: str | None = None,
+    *,
+    is_practice: bool = False,
 ) -> records.Submission:
-    """Return the public record of a row."""
+    """Return the public record of a row; ``is_practice``: everybody can read its truth."""
     of_file: dict[str, Any] = {}
     if row.model is not None:
         # A model could encode hidden events in the hash and size of its predictions.
@@ -234,7 +236,7 @@ def view(
         warnings=tuple(row.warnings),
         dataset=truth.dataset if truth else None,
         dataset_revision=truth.revision if truth else None,
-        practice=records.PUBLIC_TRUTH if truth and truth.is_published else None,
+        practice=records.PUBLIC_TRUTH if is_practice or (truth and truth.is_published) else None,
         earlier_scores=tuple(earlier),
         unranked=unranked,
     )

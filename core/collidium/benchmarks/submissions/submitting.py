@@ -293,7 +293,9 @@ async def _again(first: Submission, again: Submission, admission: Admission) -> 
                 f"change that link instead (PATCH /v1/submissions/{first.id})"
             )
     unranked = why_unranked(first, await challenges.find(first.challenge), admission.task.card)
-    return Outcome(view(first, unranked=unranked), deduplicated=True)
+    return Outcome(
+        view(first, unranked=unranked, is_practice=admission.truth.is_published), deduplicated=True
+    )
 
 
 async def _same_file(submission: Submission, admission: Admission) -> Submission | None:
