@@ -23,8 +23,6 @@ from collidium.platform import Platform
 
 from . import models
 
-pytest.importorskip("onnxruntime")
-
 
 @pytest.fixture
 async def platform(migrated_database_url: str, tmp_path: Path) -> AsyncIterator[Platform]:

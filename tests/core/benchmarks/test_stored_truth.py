@@ -161,7 +161,6 @@ async def test_a_copy_that_was_written_to_is_not_used(platform: Platform) -> Non
 
 async def test_a_model_runs_only_as_it_was_sent(platform: Platform) -> None:
     """Stored bytes that were exchanged or cut are not run, and cost no attempt."""
-    pytest.importorskip("onnxruntime")
     ids = [await models.send(platform, models.layers(number)) for number in range(2)]
     rows = [await evaluations.find(evaluation_id) for evaluation_id in ids]
     first, second = (stored(platform, model_files.model_key(row.sha256)) for row in rows)

@@ -140,11 +140,13 @@ def frames(kind: str) -> list[Any]:
         category = pa.array(events).dictionary_encode()
         return [pa.table(columns), pa.table(columns | {"event_id": category})]
     if kind == "polars":
-        polars = pytest.importorskip("polars")
+        import polars
+
         frame = polars.DataFrame(columns)
         halves = polars.concat([frame[:2], frame[2:]], rechunk=False)
         return [frame, halves, {name: halves[name] for name in columns}, frame.cast({"hit_id": polars.UInt8})]
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     frame = pandas.DataFrame(columns)
     swapped = pandas.DataFrame(
         {name: pandas.Series(values.astype(">i8")) for name, values in columns.items()}
@@ -173,7 +175,9 @@ def test_frames_of_all_libraries_are_written_alike(kind: str, tmp_path: Path) ->
 
 
 def test_unusable_frames_are_named(tmp_path: Path) -> None:
-    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    import pandas
+    import polars
+
     ids = {"event_id": [1], "hit_id": [2]}
     twice = pandas.DataFrame([[1, 2, 3]], columns=["event_id", "hit_id", "hit_id"])
     wide = polars.DataFrame({"event_id": polars.Series([1], dtype=polars.Int128)})

@@ -124,8 +124,10 @@ def test_root_has_all_columns(tmp_path: Path) -> None:
         assert event.hit_ids_lengths.tolist() == [len(track) for track in lists]
 
 
+@pytest.mark.packages("uproot")
 def test_root_leaves_out_what_are_no_numbers(tmp_path: Path) -> None:
-    uproot = pytest.importorskip("uproot")
+    import uproot
+
     written = {
         "half": pa.array([[1.5], []], pa.list_(pa.float16())),
         "fixed": pa.array([[1, 2], [3, 4]], pa.list_(pa.uint64(), 2)),
@@ -159,16 +161,16 @@ def test_root_leaves_out_what_are_no_numbers(tmp_path: Path) -> None:
     assert arrays["weight"][0] == 0.5
 
 
+@pytest.mark.packages("uproot")
 def test_root_refuses_ids_with_nulls(tmp_path: Path) -> None:
-    pytest.importorskip("uproot")
     ids = pa.array([[2**60 + 1, None]], pa.list_(pa.uint64()))
     pq.write_table(pa.table({"event_id": [0], "particle_id": ids}), tmp_path / "tracker_hits.parquet")
     with pytest.raises(UnusableDataset, match="column particle_id has nulls"):
         export(tmp_path, tmp_path / "events.root", "root")
 
 
+@pytest.mark.packages("uproot")
 def test_the_command_names_what_root_leaves_out(tmp_path: Path, isolated_environment: dict[str, str]) -> None:
-    pytest.importorskip("uproot")
     hits = pq.read_table(EVENTS_DIRECTORY / "tracker_hits.parquet")
     hits = hits.append_column("channel", pa.array(["ttbar"] * len(hits)))
     pq.write_table(hits, tmp_path / "tracker_hits.parquet")

@@ -176,8 +176,8 @@ def test_tables_are_converted_to_other_libraries(directory: Path, to: Any) -> No
     assert [[*event] for event in made["x"]] == [[5.0], [6.0, 6.0], [7.0, 7.0, 7.0]]
 
 
+@pytest.mark.packages("pandas")
 def test_withheld_ids_are_no_floats_in_pandas(tmp_path: Path) -> None:
-    pytest.importorskip("pandas")
     large = 2**60 + 1
     columns = {
         "x": pa.array([[1.0], [2.0]]),

@@ -110,7 +110,8 @@ def test_what_cannot_be_shown_is_named(tmp_path: Path, column: Any, message: str
 
 
 def test_integers_beyond_64_bits_are_named(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars")
+    import polars
+
     path = tmp_path / "tracker_hits.parquet"
     polars.DataFrame({"event_id": polars.Series([0], dtype=polars.Int128)}).write_parquet(path)
     job = EventJob(0, {"tracker_hits": RowGroups(path, (0,))}, ("tracker_hits",), {}, False, "arrow", 10**8)

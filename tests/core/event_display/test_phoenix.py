@@ -183,7 +183,8 @@ def test_the_config_must_be_one_of_those_there_are(tmp_path: Path, config: str |
 
 
 def test_what_polars_writes_is_exported_alike(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars")
+    import polars
+
     for table in ("tracker_hits", "tracks", "calo_hits"):
         polars.read_parquet(sample.DIRECTORY / f"{table}.parquet").write_parquet(
             tmp_path / f"{table}.parquet"

@@ -352,7 +352,8 @@ def test_very_many_extra_columns_are_too_many(tmp_path: Path) -> None:
 
 
 def test_the_index_of_a_pandas_frame_has_a_hint(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     path = tmp_path / "predictions.parquet"
     columns = {"event_id": [10, 10, 10], "item_id": [0, 1, 2], "value": [0.5, 0.5, 0.5]}
     pandas.DataFrame(columns, index=[5, 2, 9]).to_parquet(path)
@@ -362,7 +363,8 @@ def test_the_index_of_a_pandas_frame_has_a_hint(tmp_path: Path) -> None:
 
 
 def test_integers_beyond_64_bits_are_named(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars")
+    import polars
+
     path = tmp_path / "predictions.parquet"
     polars.DataFrame({"event_id": polars.Series([10], dtype=polars.Int128)}).write_parquet(path)
     plan, (problem,) = make_plan(PlanRequest(path, toy_task.Toy.card, 10))

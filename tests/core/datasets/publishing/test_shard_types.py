@@ -94,8 +94,10 @@ def test_impossible_event_ids_are_problems(tmp_path: Path, ids: list[int], kind:
     assert f"holds {ids[0]}; event ids are from 0" in str(raised.value.errors)
 
 
+@pytest.mark.packages("polars")
 def test_integers_beyond_64_bits_are_a_problem(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars")
+    import polars
+
     folder = tmp_path / "data" / f"{CONFIG}_tracker_hits"
     folder.mkdir(parents=True)
     ids = polars.Series([0], dtype=polars.UInt32)

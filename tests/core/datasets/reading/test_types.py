@@ -195,8 +195,10 @@ def test_streams_refuse_values_that_are_no_numbers(tmp_path: Path, values: Any, 
         list(EventStream(tmp_path, None, "tracker_hits"))
 
 
+@pytest.mark.packages("polars")
 def test_integers_beyond_64_bits_are_named(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars")
+    import polars
+
     hits = polars.Series([[1]], dtype=polars.List(polars.Int128))
     frame = polars.DataFrame({"event_id": polars.Series([0], dtype=polars.UInt32), "particle_id": hits})
     frame.write_parquet(tmp_path / "tracker_hits.parquet")
@@ -205,8 +207,10 @@ def test_integers_beyond_64_bits_are_named(tmp_path: Path) -> None:
             read()
 
 
+@pytest.mark.packages("polars")
 def test_what_polars_writes_is_read_as_it_was(tmp_path: Path) -> None:
-    polars = pytest.importorskip("polars")
+    import polars
+
     for table in ("tracker_hits", "tracks"):
         frame = polars.read_parquet(EVENTS_DIRECTORY / f"{table}.parquet")
         frame.write_parquet(tmp_path / f"{table}.parquet")
