@@ -17,13 +17,11 @@ from collidium.database import Statement, connection, newest, transactional
 from collidium.errors import Conflict
 from collidium.operations import models
 from collidium.operations.models import GlobalConfig
-from collidium.records import AuditEntry, Transaction
+from collidium.records import AuditEntry, Granted
 
 
 @transactional
-async def grant(
-    hub_username: str, delta: Decimal, note: str, *, actor: str, http_request_id: str
-) -> Transaction:
+async def grant(hub_username: str, delta: Decimal, note: str, *, actor: str, http_request_id: str) -> Granted:
     """Grant or deduct credits; an account that has not signed in yet may be granted some in advance.
 
     Raises NotFound, InvalidInput, and Conflict for a negative balance.
@@ -39,7 +37,12 @@ async def grant(
         raise Conflict(f"{account.hub_username}: {error.detail}") from error
     details = {"delta": str(delta), "note": note, "balance_after": f"{entry.balance_after:.3f}"}
     await record(actor, "grant", account.hub_username, details, http_request_id)
-    return entry
+    return Granted(
+        hub_username=account.hub_username,
+        new_balance=entry.balance_after,
+        transaction_id=entry.id,
+        signed_in=account.last_seen_at is not None,
+    )
 
 
 @transactional

@@ -90,15 +90,17 @@ def run(
     environment: Mapping[str, str],
     tick: Callable[[], None],
     deadline: float | None,
+    removing: Sequence[str] = (),
 ) -> int:
     """Run a command; return its exit code, or 128 plus the number of a signal.
 
-    ``tick`` is called several times a second. The command and its session are ended when this function ends,
-    also by KeyboardInterrupt. Raises TimeIsOver at ``deadline``, on the clock ``time.monotonic``, and OSError
-    for a command that cannot be started or a full disk.
+    ``tick`` is called several times a second. ``removing`` is a command for what it leaves if it is ended
+    early. The command and its session are ended when this function ends, also by KeyboardInterrupt. Raises
+    TimeIsOver at ``deadline``, on the clock ``time.monotonic``, and OSError for a command that cannot be
+    started or a full disk.
     """
     process = subprocess.Popen(  # noqa: S603 -- a list of words, never a shell
-        _ended_with_us(words),
+        _ended_with_us(words, removing),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -172,11 +174,12 @@ def _read(pipe: IO[bytes]) -> bytes | None:
         return None
 
 
-def _ended_with_us(words: Sequence[str]) -> list[str]:
+def _ended_with_us(words: Sequence[str], removing: Sequence[str]) -> list[str]:
     """Wrap a command so that the kernel ends it when this process is killed. Linux only."""
     if sys.platform != "linux":
         return list(words)
-    return [sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()), *words]
+    parent, count = str(os.getpid()), str(len(removing))
+    return [sys.executable, "-I", "-S", launcher.__file__, parent, count, *removing, *words]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +198,10 @@ class Native:
     def command(self, stage: Stage, words: Sequence[str], work: Path, seconds: float | None) -> list[str]:
         """Return the command that runs a stage for at most ``seconds``."""
         return list(words)
+
+    def removing(self, work: Path) -> list[str]:
+        """Return the command that removes what a stage leaves if it is ended early: none is needed."""
+        return []
 
     def environment(self, work: Path) -> Mapping[str, str]:
         """Return the environment of the command."""
@@ -246,6 +253,9 @@ class Containers:
             stage.image,
             *words,
         ]
+
+    def removing(self, work: Path) -> list[str]:
+        return self.engine.removing(container_name(work))
 
     def environment(self, work: Path) -> Mapping[str, str]:
         return os.environ  # for the engine's client; containers do not get it

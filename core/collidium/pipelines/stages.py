@@ -99,6 +99,7 @@ class Stages:
                 environment={**self.runtime.environment(place), SEED: str(self.production.order.seed)},
                 tick=tick,
                 deadline=self.deadline,
+                removing=self.runtime.removing(place),
             )
             finished = code == 0
         except processes.TimeIsOver:

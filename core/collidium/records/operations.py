@@ -16,6 +16,7 @@ class Granted(Record, frozen=True):
     hub_username: str
     new_balance: Credits
     transaction_id: int
+    signed_in: Annotated[bool, Meta(description="Whether the account has ever signed in.")] = True
 
 
 class Banned(Record, frozen=True):

@@ -100,7 +100,11 @@ class Engine:
 
         Raises EngineRefused if it cannot be removed.
         """
-        self._command_if_exists("rm", "--force", "--volumes", name)
+        self._command_if_exists(*self.removing(name)[1:])
+
+    def removing(self, name: str) -> list[str]:
+        """Return the command that removes a container, running or not."""
+        return [self.program, "rm", "--force", "--volumes", name]
 
     def inspect(self, names: Sequence[str]) -> dict[str, Container]:
         """Return the containers that exist, by name."""

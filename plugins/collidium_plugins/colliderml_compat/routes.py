@@ -24,7 +24,7 @@ from collidium.api.operator_schemas import BanBody, FreezeQuery, GrantBody
 from collidium.api.schemas import Text
 from collidium.api.simulations import ChannelBody, ordered
 from collidium.benchmarks.submissions import standing
-from collidium.records import Banned, Frozen, Granted
+from collidium.records import Banned, Frozen
 
 PREFIX: Final = "/compat/colliderml"
 
@@ -167,11 +167,7 @@ class ClientFreeze(FreezeQuery):
 @idempotent
 async def grant(data: ClientGrant) -> Response:
     """Grant credits to an account, or take them."""
-    entry = await operations.grant(data.hub_username, data.delta, data.reason, **audit_fields())
-    granted = Granted(
-        hub_username=data.hub_username, new_balance=entry.balance_after, transaction_id=entry.id
-    )
-    return answer(granted)
+    return answer(await operations.grant(data.hub_username, data.delta, data.reason, **audit_fields()))
 
 
 @validate_request(ClientBan)

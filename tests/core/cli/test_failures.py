@@ -14,7 +14,7 @@ from typing import Any
 import click
 import pytest
 from tests.core.cli.conftest import RunCommand
-from tests.core.client.servers import hanging_up, read_headers, response, serving
+from tests.core.client.servers import hanging_up, read_headers, read_message, response, serving
 
 from collidium import errors
 from collidium.cli.failures import lines, show_error
@@ -188,7 +188,7 @@ def test_a_lost_response_names_the_key_to_repeat_with(collidium: RunCommand) -> 
     received: list[str] = []
 
     def done(connection: socket.socket) -> None:
-        received.append(read_headers(connection).decode().lower())
+        received.append(read_message(connection).decode().lower())
         connection.sendall(response("200 OK", done_body, "application/json"))
 
     with serving(hanging_up, hanging_up, hanging_up, done) as url:

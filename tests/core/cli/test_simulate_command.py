@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -134,6 +135,22 @@ def test_after_a_kill_the_container_ends_and_a_rerun_resumes(shell: Shell, podma
     done = shell(*ordered("hang_generate", "boxed"))
     assert done.returncode == 0, done.stderr
     assert podman.run("ps", "--all", "--quiet") == ""
+
+
+def test_what_a_killed_client_leaves_is_removed(tmp_path: Path) -> None:
+    """podman's client may die of the signal before it can pass it on."""
+    left = tmp_path / "left"
+    client = ["sh", "-c", f"touch {left}; exec sleep 60"]
+    code = (
+        "import os; from pathlib import Path; from collidium.pipelines.processes import Log, run\n"
+        f"log = Log(open(os.devnull, 'wb'), lambda line: False); client, left = {client!r}, {str(left)!r}\n"
+        "options = {'environment': os.environ, 'tick': lambda: None, 'deadline': None}\n"
+        "run(client, log, directory=Path.cwd(), **options, removing=['rm', left])"
+    )
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        eventually(left.exists)
+        process.kill()
+    eventually(lambda: not left.exists())
 
 
 def at_work(directory: Path) -> bool:

@@ -105,7 +105,10 @@ def relaying(backend: str, *, answer: bool = True) -> Behaviour:
 
 
 def read_message(connection: socket.socket) -> bytes:
-    """The headers and the body that they announce."""
+    """The headers and the body that they announce.
+
+    A connection that closes with a body unread is reset, which may take the response with it.
+    """
     data = read_headers(connection)
     headers, _, body = data.partition(b"\r\n\r\n")
     announced = re.search(rb"(?i)\r\ncontent-length: *(\d+)", headers)

@@ -16,7 +16,7 @@ from tests.core.client.servers import (
     answering,
     flooding,
     hanging_up,
-    read_headers,
+    read_message,
     response,
     serving,
 )
@@ -189,7 +189,7 @@ async def test_an_action_is_repeated_under_its_key() -> None:
     seen: list[str] = []
 
     def lost(connection: socket.socket) -> None:
-        seen.append(read_headers(connection).decode())
+        seen.append(read_message(connection).decode())
 
     def done(connection: socket.socket) -> None:
         lost(connection)

@@ -17,7 +17,9 @@ async def alice(connected: str) -> accounts.AccountView:
 
 
 async def test_a_grant_is_an_entry_with_the_operators_note(alice: accounts.AccountView) -> None:
-    entry = await operations.grant("alice", Decimal("2.5"), "a talk", actor="admin", http_request_id="r1")
+    granted = await operations.grant("alice", Decimal("2.5"), "a talk", actor="admin", http_request_id="r1")
+    (entry,) = await accounts.entries(alice.id, limit=1)
+    assert (granted.transaction_id, granted.new_balance) == (entry.id, entry.balance_after)
     assert (entry.reason, entry.note, entry.balance_after) == ("admin_grant", "a talk", Decimal("12.5"))
     (logged,) = await operations.audit_log(limit=10)
     assert (logged.action, logged.target, logged.http_request_id) == ("grant", "alice", "r1")

@@ -193,7 +193,7 @@ class World:
         granted = operations.grant(
             self.names[person], Decimal(delta), "", actor="test", http_request_id=reference
         )
-        assert isinstance(await answer(granted), records.Transaction | Conflict)
+        assert isinstance(await answer(granted), records.Granted | Conflict)
 
     def newest(self, which: int) -> str | None:
         return self.ids[-1 - which] if which < len(self.ids) else None

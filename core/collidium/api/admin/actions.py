@@ -40,11 +40,7 @@ blueprint = Blueprint("actions", __name__)
 @idempotent
 async def grant(data: GrantBody) -> Response:
     """Grant credits to an account, or deduct them with a negative delta."""
-    entry = await operations.grant(data.hub_username, data.delta, data.reason, **audit_fields())
-    granted = Granted(
-        hub_username=data.hub_username, new_balance=entry.balance_after, transaction_id=entry.id
-    )
-    return answer(granted)
+    return answer(await operations.grant(data.hub_username, data.delta, data.reason, **audit_fields()))
 
 
 @blueprint.post("/ban")

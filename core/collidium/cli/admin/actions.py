@@ -81,10 +81,8 @@ def grant(account: str, credits_: Decimal, what_for: str, yes: bool, idempotency
         if credits_ < 0:
             ask(f"Take {cell(-credits_)} credits from {account}?", yes=yes)
         granted = server.admin_grant(account, credits_, what_for, idempotency_key=idempotency_key)
-        seen = json_wanted() or server.admin_account(granted.hub_username).last_seen_at is not None
-    message = f"{granted.hub_username} has {cell(granted.new_balance)} credits."
-    show_message(granted, message)
-    if not seen:
+    show_message(granted, f"{granted.hub_username} has {cell(granted.new_balance)} credits.")
+    if not granted.signed_in and not json_wanted():
         note(f"{granted.hub_username} has not signed in yet: check the name.")
 
 
