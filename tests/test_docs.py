@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from docs import console_pictures, make_pictures, web_pictures
+from docs.make_seed_table import PAGE as SEED_PAGE
+from docs.make_seed_table import seed_page
 from docs.make_settings import PAGE, settings_page
 from tests.documents import ROOT, code_blocks, headings
 
@@ -48,6 +50,10 @@ def test_the_call_that_checks_each_contract_is_documented() -> None:
 
 def test_the_page_of_settings_is_current() -> None:
     assert settings_page() == PAGE.read_text(), "run: python docs/make_settings.py"
+
+
+def test_the_table_of_sizes_is_what_seed_plans() -> None:
+    assert seed_page() == SEED_PAGE.read_text(), "run: python docs/make_seed_table.py"
 
 
 def test_no_setting_is_promised_that_does_not_exist() -> None:

@@ -94,9 +94,8 @@ def status_line() -> Iterator[Callable[[str], None]]:
         yield lambda message: line.update(task, message=printable(message))
 
 
-#: Fractions of a long stage at which a line is printed.
-_MARKS: Final = (0.25, 0.5, 0.75)
-_SHORT_SECONDS: Final = 60
+#: Seconds between the lines of a long step or stage, without a terminal.
+LINE_SECONDS: Final = 60
 #: Minimum seconds between two writes of the progress file.
 _FILE_SECONDS: Final = 0.5
 
@@ -151,19 +150,43 @@ class _File:
 
 def duration_text(seconds: float) -> str:
     """Format a duration: 4 s, 3 min, 2 h 10 min."""
-    if seconds < _SHORT_SECONDS:
+    if seconds < LINE_SECONDS:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
+class StepLines:
+    """Without a terminal: a line when a step begins, and one a minute while it lasts."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._step = self._text = ""
+        self._began = self._shown = 0.0
+
+    def show(self, step: str, text: str) -> None:
+        """Print the text if the step is new, else keep it for :meth:`remind`."""
+        self._text = text
+        if step != self._step:
+            self._step = step
+            self._began = self._shown = self._clock()
+            note(text)
+
+    def remind(self) -> None:
+        """Print the last text, with the duration of the step, if no line was printed for a minute."""
+        now = self._clock()
+        if self._step and now - self._shown >= LINE_SECONDS:
+            self._shown = now
+            note(f"{self._text}, running for {duration_text(now - self._began)}")
+
+
 class _Lines:
-    """Prints a line when a stage begins and ends, and during a long stage at some fractions."""
+    """Prints a line when a stage begins and ends, and one a minute while it lasts."""
 
     def __init__(self) -> None:
         self._number = 0
-        self._marks: list[float] = []
+        self._shown = 0.0
 
     def update(self, progress: StageProgress) -> None:
         name = f"{progress.number}/{progress.of} {progress.stage.name}"
@@ -174,21 +197,14 @@ class _Lines:
         elif progress.state == "failed":
             note(f"{name}: not finished after {duration_text(progress.elapsed_seconds)}")
         elif progress.number != self._number:
-            self._number, self._marks = progress.number, list(_MARKS)
+            self._number, self._shown = progress.number, 0.0
             left = progress.remaining_seconds
             about = f" (about {duration_text(left)})" if left else ""
             note(f"{name}: {progress.stage.title}{about}")
-        else:
-            self._show_marks(name, progress)
-
-    def _show_marks(self, name: str, progress: StageProgress) -> None:
-        passed = [mark for mark in self._marks if mark <= progress.fraction]
-        left = progress.remaining_seconds
-        if not passed or progress.guessed or left is None:
-            return
-        self._marks = self._marks[len(passed) :]
-        if progress.elapsed_seconds + left >= _SHORT_SECONDS:
-            note(f"{name}: {progress.fraction:.0%}, about {duration_text(left)} left")
+        elif progress.elapsed_seconds - self._shown >= LINE_SECONDS:
+            self._shown = progress.elapsed_seconds
+            percent = "" if progress.guessed else f"{progress.fraction:.0%}, "
+            note(f"{name}: {percent}{_status(progress)}")
 
 
 class _Live:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -11,7 +11,7 @@ import click
 from collidium.cli.context import quiet_settings
 from collidium.cli.options import json_option
 from collidium.cli.output import note, print_record, print_table, show_value
-from collidium.cli.progress import duration_text, status_line
+from collidium.cli.progress import StepLines, duration_text, status_line
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -69,13 +69,21 @@ def _print_done(record: dict[str, Any]) -> None:
 def run_steps(prepare: Prepare, size: str = "", *, dry_run: bool) -> dict[str, Any]:
     """Run the missing steps on the server's machine, or only plan them. Raises CollidiumError."""
     import asyncio
+    import sys
 
+    if not sys.stderr.isatty():
+        lines = StepLines()
+
+        def show(title: str, fraction: float, left: float) -> None:
+            lines.show(title, progress_text(title, fraction, left))
+
+        return asyncio.run(_run(prepare, size, dry_run, show, lines.remind))
     with status_line() as update:
 
         def report(title: str, fraction: float, left: float) -> None:
             update(progress_text(title, fraction, left))
 
-        return asyncio.run(_run(prepare, size, dry_run, _by_title(report)))
+        return asyncio.run(_run(prepare, size, dry_run, report))
 
 
 def progress_text(title: str, fraction: float, left: float) -> str:
@@ -86,22 +94,26 @@ def progress_text(title: str, fraction: float, left: float) -> str:
     return f"{title} ({fraction:.0%}, {bound} {duration_text(left)} left)"
 
 
-def _by_title(report: Report) -> Report:
-    """Pass on all reports on a terminal, else the first of each step."""
-    import sys
+@asynccontextmanager
+async def each_second(act: Callable[[], None]) -> AsyncIterator[None]:
+    """Call a function once a second meanwhile."""
+    import asyncio
 
-    last = ""
+    async def repeat() -> None:
+        while True:
+            await asyncio.sleep(1)
+            act()
 
-    def pass_on(title: str, fraction: float, left: float) -> None:
-        nonlocal last
-        if sys.stderr.isatty() or title != last:
-            last = title
-            report(title, fraction, left)
-
-    return pass_on
+    repeating = asyncio.create_task(repeat())
+    try:
+        yield
+    finally:
+        repeating.cancel()
 
 
-async def _run(prepare: Prepare, size: str, dry_run: bool, report: Report) -> dict[str, Any]:
+async def _run(
+    prepare: Prepare, size: str, dry_run: bool, report: Report, remind: Callable[[], None] = lambda: None
+) -> dict[str, Any]:
     from collidium.platform import Platform
     from collidium.seeding import checks
     from collidium.seeding.access import endpoint_of, exclusive
@@ -115,12 +127,13 @@ async def _run(prepare: Prepare, size: str, dry_run: bool, report: Report) -> di
             problems = [problem async for problem in checks.problems_of(seeding, size)]
             closing = [text async for text in checks.closing_texts(seeding)]
             if dry_run:
-                plan = _plan(seeding)
+                plan = planned(seeding)
                 return plan | {"notes": [*plan["notes"], *closing], "problems": problems}
             checks.raise_problems(problems)
             for text in (*seeding.notes(), *closing):
                 note(text)
-            done = await seeding.run()
+            async with each_second(remind):
+                done = await seeding.run()
     return {
         "steps": done,
         "tasks": [task.card.name for task in seeding.tasks],
@@ -128,7 +141,8 @@ async def _run(prepare: Prepare, size: str, dry_run: bool, report: Report) -> di
     }
 
 
-def _plan(seeding: Seeding) -> dict[str, Any]:
+def planned(seeding: Seeding) -> dict[str, Any]:
+    """Return what the run would create, for ``--dry-run`` and the documents."""
     datasets = [
         {
             "dataset": one.name,
@@ -145,6 +159,7 @@ def _plan(seeding: Seeding) -> dict[str, Any]:
         "tasks": {task.card.name: [*seeding.baselines(task)] for task in seeding.tasks},
         "notes": [*seeding.notes()],
         "bytes": seeding.bytes,
+        "cores": seeding.cores,
         "seconds": round(sum(step.seconds for step in seeding.steps())),
     }
 
@@ -166,5 +181,6 @@ def print_plan(record: dict[str, Any]) -> None:
         note(text)
     for problem in record["problems"]:
         note(f"Problem: {problem}")
-    time = f"about {duration_text(record['seconds'])} on idle cores"
+    cores = "an idle core" if record["cores"] == 1 else f"{record['cores']} idle cores"
+    time = f"about {duration_text(record['seconds'])} on {cores}"
     print_record({"disk": f"{record['bytes'] / 1e9:.1f} GB", "time": time})

@@ -9,7 +9,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -184,6 +184,8 @@ class Seeding:
     report: Report
     #: The challenge to create; None: seed the tasks' own challenges.
     draft: Draft | None = None
+    #: Cores that the durations of simulations are planned with.
+    cores: int = field(default_factory=lambda: min(len(os.sched_getaffinity(0)), 8))
     #: Called with the fraction of the current step that is done.
     report_fraction: Callable[[float], None] = lambda _: None
     _token: str = ""
@@ -211,7 +213,6 @@ class Seeding:
 
     def steps(self) -> Iterator[Step]:
         """Yield all steps in order."""
-        cores = min(len(os.sched_getaffinity(0)), 8)
         if self.draft is not None:
             yield Step(
                 f"Preparing {self.draft.name}",
@@ -222,7 +223,7 @@ class Seeding:
         for one in self.datasets:
             yield Step(
                 f"Making {one.name}",
-                plan.SCORING_SECONDS + one.seconds / cores,
+                plan.SCORING_SECONDS + one.seconds / self.cores,
                 partial(is_published, self, one),
                 partial(make, self, one),
             )

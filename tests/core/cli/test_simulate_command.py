@@ -16,6 +16,9 @@ from tests.distributions import install
 from tests.podman import Podman
 from tests.waiting import eventually
 
+from collidium.cli.progress import stage_progress
+from collidium.contracts.pipeline import Stage
+from collidium.pipelines.stages import Progress
 from collidium.testing.server import COLLIDIUM
 
 PLUGIN = """
@@ -88,6 +91,18 @@ def test_a_dataset_is_made_and_shown(shell: Shell) -> None:
     assert "on=3" in (shell.directory / "ttbar_pu0/logs/write.log").read_text()
     again = shell(*TTBAR)
     assert (again.returncode, again.stderr) == (0, "The events existed already.\n")
+
+
+def test_a_long_stage_has_a_line_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
+    stage = Stage("simulate", "hits of particles", (), (), ())
+    with stage_progress() as update:
+        for seconds in (0.0, 59.0, 61.0, 62.0, 130.0):
+            update(Progress(stage, 1, 1, "running", seconds / 240, seconds < 100, seconds, 240 - seconds))
+    assert capsys.readouterr().err.splitlines() == [
+        "1/1 simulate: hits of particles (about 4 min)",
+        "1/1 simulate: 1 min, about 3 min left",
+        "1/1 simulate: 54%, 2 min, about 2 min left",
+    ]
 
 
 def test_json(shell: Shell) -> None:

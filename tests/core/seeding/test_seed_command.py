@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -11,10 +12,13 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.clock import Clock
 from tests.counts import LONG
 from tests.sandboxes import allowance
 from tests.waiting import eventually
 
+from collidium.cli.progress import StepLines
+from collidium.cli.seed import each_second
 from collidium.datasets import load
 from collidium.testing.server import ServerProcess, run_command
 from collidium_tasks.tracking_small import TrackingSmallTask
@@ -61,6 +65,40 @@ def resumed(server: ServerProcess) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def test_a_run_off_a_terminal_prints_a_line_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock(0.0)
+    lines = StepLines(clock)
+    lines.remind()
+    lines.show("a", "Making a (0%)")
+    lines.show("a", "Making a (1%)")  # kept for the next line
+    for clock.now in (59.0, 60.0, 61.0, 119.0, 120.0, 121.0):
+        lines.remind()
+    lines.show("b", "Making b (50%)")
+    clock.now += 59.0
+    lines.remind()
+    assert capsys.readouterr().err.splitlines() == [
+        "Making a (0%)",
+        "Making a (1%), running for 1 min",
+        "Making a (1%), running for 2 min",
+        "Making b (50%)",
+    ]
+
+
+async def test_lines_of_a_step_that_reports_nothing_go_on() -> None:
+    """As the reminders are called while a step runs in a thread."""
+    called = asyncio.Event()
+    async with each_second(called.set):
+        await called.wait()
+
+
+def test_each_step_has_a_line_off_a_terminal(server: ServerProcess) -> None:
+    done = seed(server, "--tasks", "data_loading")
+    assert done.returncode == 0, done.stderr
+    steps = ("Making odd-train", "Importing truth of data_loading", "Submitting load to data_loading")
+    lines = done.stderr.splitlines()
+    assert [line.partition(" (")[0] for line in lines if "left)" in line][-3:] == list(steps)
 
 
 def test_a_killed_run_is_resumed_and_then_has_nothing_to_do(
