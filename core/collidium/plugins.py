@@ -84,7 +84,10 @@ class Provided(Generic[T]):
         """Return the object that a user named; raises NotFound, which lists the names."""
         if name not in self.things:
             known = ", ".join(sorted(self.things)) or "none"
-            raise NotFound(f"no installed plugin provides a {self.kind} {name!r} (installed: {known})")
+            raise NotFound(
+                f"no installed plugin provides a {self.kind} {name!r} (installed: {known}); a server has the "
+                "plugins that were installed when it started"
+            )
         return self.things[name]
 
     def get(self, name: str) -> T:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from tortoise.timezone import now
 
@@ -21,6 +21,10 @@ from collidium.scoring.truth.versions import Part, whole
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
     from collidium.plugins import Provided
+
+
+#: Why a listed task is not there: a server loads plugins when it starts.
+NOT_INSTALLED: Final = "no installed plugin provides it, or not yet when the server started: then restart it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ def _refusal(
     if not (row.listed or early):
         return Refusal("not listed", "not listed")
     if row.task not in tasks.things:
-        return Refusal("not installed", "no installed plugin provides it")
+        return Refusal("not installed", NOT_INSTALLED)
     if version is None:
         return Refusal("no truth", "no truth yet")
     if not early and (closed := dates_refusal(row, moment)):

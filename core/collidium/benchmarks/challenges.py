@@ -83,7 +83,7 @@ async def unknown(name: str) -> NotFound:
 async def named(name: str) -> str:
     """An unknown name for an error message, with the nearest listed one."""
     listed = [str(one) for one in await Challenge.filter(listed=True).values_list("name", flat=True)]
-    near = get_close_matches(name[:LONGEST_NAME], listed, 1)
+    near = get_close_matches(name[:LONGEST_NAME], [one for one in listed if one != name], 1)
     return f"{name[:100]!r}: did you mean {near[0]!r}?" if near else repr(name[:100])
 
 

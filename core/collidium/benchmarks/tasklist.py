@@ -72,7 +72,10 @@ async def status_of(tasks: Provided[Task], name: str) -> TaskStatus:
 
 
 async def unknown(name: str) -> NotFound:
-    """Return the error for a task that does not exist."""
+    """Return the error for a task or challenge that does not exist, or whose task is not installed."""
+    row = await challenges.find(name)
+    if row is not None and row.listed:
+        return NotFound(f"task {row.task!r} is listed, but {accepting.NOT_INSTALLED}")
     return NotFound(
         f"there is no task {await challenges.named(name)}; GET /v1/benchmark/tasks lists those there are"
     )

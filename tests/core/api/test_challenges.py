@@ -386,6 +386,17 @@ def test_an_organiser_runs_one_challenge_and_no_money(
     assert {line["actor"] for line in admin.get("/admin/audit").json()} == {"admin", "otto"}
 
 
+@pytest.mark.parametrize("command", ["new", "create"])
+def test_a_name_of_one_word_is_refused_as_help_says(platform: ServerProcess, command: str) -> None:
+    run = Caller(platform, f"organiser-{command}")
+    rule = "two words or more of a-z and 0-9, joined by hyphens"
+    assert rule in " ".join(run("challenge", command, "--help").stdout.split())
+    events = ("--events", "3", "--eval", "2") if command == "create" else ("--public", "30")
+    refused = run("challenge", command, "course", "--task", "tracking", *events)
+    assert refused.returncode == 3, refused
+    assert f"{rule}, such as course-2027" in " ".join(refused.stderr.split())
+
+
 def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     run = Caller(fresh_platform, "teacher")
     date = "2099-01-01T00:00Z"

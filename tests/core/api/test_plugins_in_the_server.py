@@ -15,7 +15,8 @@ from tests.waiting import eventually
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import SUBMIT, parquet, signed_in
+from .conftest import SUBMIT, operating, parquet, signed_in
+from .timed_task import install_timed
 
 #: Hooks that a server calls when it starts.
 CALLED_HOOKS = [
@@ -286,3 +287,20 @@ def test_an_observer_gets_public_events_and_delays_no_answer(
         assert alice.post(SUBMIT, content=another).status_code == 200
         assert server.stop() == 0
     assert "still observes something" in server.log()
+
+
+def test_a_task_installed_since_the_start_needs_a_restart(start_server: StartServer, site: Path) -> None:
+    server = start_server({"PYTHONPATH": str(site)})
+    install_timed(site)
+    assert server.run("task", "add", "timed").returncode == 0
+    with signed_in(server, "alice") as alice, operating(server) as operator:
+        answers = [
+            alice.get("/v1/challenges/timed"),
+            alice.get("/leaderboard/timed"),
+            alice.post("/v1/benchmark/timed/submit", content=b"x"),
+        ]
+        made = operator.post("/admin/challenges", json={"name": "timed-2027", "task": "timed"})
+    for answer in answers:
+        assert "or not yet when the server started: then restart it" in answer.text, answer.url
+        assert "did you mean" not in answer.text
+    assert "a server has the plugins that were installed when it started" in made.json()["detail"]

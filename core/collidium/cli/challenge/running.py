@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 def new(
     name: str, task: str, truth_version: str | None, yes: bool, idempotency_key: str | None, **fields: Any
 ) -> None:
-    """Create challenge NAME, two words or more of a-z and 0-9 joined by hyphens; needs ADMIN_TOKEN.
+    """Create challenge NAME on existing truth; needs ADMIN_TOKEN.
+
+    NAME has two words or more of a-z and 0-9, joined by hyphens.
 
     With --public, challenges on the same truth accept no submissions until NAME closes; it says first which.
 
