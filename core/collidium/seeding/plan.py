@@ -34,8 +34,8 @@ FIRST_EVALUATED: Final = 90_000
 _SECONDS, _PILEUP_SECONDS, _BYTES, _PILEUP_BYTES = 0.24, 0.095, 300_000, 46_000
 #: Size of the intermediate files of a simulation, relative to its tables.
 _WORK_FACTOR: Final = 4
-#: CPU seconds of the start of a channel's simulation, and of a truth or submission.
-_START_SECONDS, SCORING_SECONDS = 12.0, 4.0
+#: CPU seconds of the start of a channel's simulation.
+_START_SECONDS: Final = 12.0
 #: Mean CPU seconds of the track finders for an event, and for each of its pileup collisions.
 _TRACKING_SECONDS, _PILEUP_TRACKING_SECONDS = 0.2, 0.08
 
@@ -181,6 +181,8 @@ class Size:
     scored_on: MappingProxyType[str, str]
     #: Maximum number of scored events of some kinds.
     limits: MappingProxyType[str, int]
+    #: CPU seconds of a truth or submission.
+    scoring_seconds: float = 4.0
 
     def of_task(self, card: Card) -> DatasetPlan:
         """Return the dataset that a task is scored on."""
@@ -195,10 +197,10 @@ class Size:
     def seconds_of(self, card: Card) -> float:
         """Return the CPU seconds of a baseline of a task."""
         if _kind(card) != "tracking":
-            return SCORING_SECONDS
+            return self.scoring_seconds
         pileup = self.of_task(card).pileup
         per_event = _TRACKING_SECONDS + _PILEUP_TRACKING_SECONDS * pileup
-        return SCORING_SECONDS + self.limits.get("tracking", self.of_task(card).events) * per_event
+        return self.scoring_seconds + self.limits.get("tracking", self.of_task(card).events) * per_event
 
 
 def _kind(card: Card) -> str:
@@ -328,6 +330,7 @@ _DEMO: Final = Size(
         {"reading": "odd-train", "tracking": "odd-eval", "mix": "anomaly-eval", "events": "jets-eval"}
     ),
     MappingProxyType({"tracking": 2, "reading": 3}),
+    scoring_seconds=0.5,
 )
 
 SIZES: Final = MappingProxyType(

@@ -223,7 +223,7 @@ class Seeding:
         for one in self.datasets:
             yield Step(
                 f"Making {one.name}",
-                plan.SCORING_SECONDS + one.seconds / self.cores,
+                self.size.scoring_seconds + one.seconds / self.cores,
                 partial(is_published, self, one),
                 partial(make, self, one),
             )
@@ -241,7 +241,7 @@ class Seeding:
         name = self.challenge(task)
         yield Step(
             f"Importing truth of {name}",
-            plan.SCORING_SECONDS,
+            self.size.scoring_seconds,
             partial(self.has_truth, task),
             partial(self._import, task),
         )
@@ -255,7 +255,7 @@ class Seeding:
         for example in baselines.model_examples(self, task):
             yield Step(
                 f"Sending the model {example} to {name}",
-                plan.SCORING_SECONDS,
+                self.size.scoring_seconds,
                 partial(baselines.is_model_sent, self, task, example),
                 partial(baselines.send_model, self, task, example),
             )
