@@ -136,9 +136,12 @@ def _names_in_file() -> set[str]:
 
 
 def _origin(name: str, in_file: set[str]) -> str:
-    if name in {variable.upper() for variable in os.environ}:
+    from collidium.settings import RENAMED
+
+    names = {name, *(old for old, new in RENAMED.items() if new == name)}
+    if names & {variable.upper() for variable in os.environ}:
         return "environment"
-    return ".env" if name in in_file else "default"
+    return ".env" if names & in_file else "default"
 
 
 @click.command()

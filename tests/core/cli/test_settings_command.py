@@ -25,6 +25,18 @@ def test_every_setting_is_there_with_origin_default_and_help(collidium: RunComma
     assert listed["PLATFORM_WORKERS"]["origin"] == "default"
 
 
+def test_a_former_name_is_the_origin_of_its_value(collidium: RunCommand, tmp_path: Path) -> None:
+    def tag(**variables: str) -> tuple[str, str]:
+        done = collidium("settings", "list", "--json", **variables)
+        return next(
+            (one["value"], one["origin"]) for one in json.loads(done.stdout) if one["name"] == "PLATFORM_TAG"
+        )
+
+    assert tag(PLATFORM_PLATFORM_TAG="ours") == ("ours", "environment")
+    (tmp_path / ".env").write_text("PLATFORM_PLATFORM_TAG=filed\n")
+    assert tag() == ("filed", ".env")
+
+
 def test_no_secret_is_shown(collidium: RunCommand) -> None:
     secrets = {
         "ADMIN_TOKEN": "hush-admin",
