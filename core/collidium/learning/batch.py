@@ -19,6 +19,8 @@ from collidium.physics.ragged import ALIGNMENT, Array, Integers, Ragged, from_ar
 #: A dict of arrays, or of such dicts.
 Tree = dict[str, Any]
 
+#: Kinds of NumPy's types.
+_NUMBERS: Final = "biufc"
 #: Above all event ids.
 _END: Final = 2**63 - 1
 
@@ -67,13 +69,15 @@ class Batch:
         Raises
         ------
         InvalidInput
-            If a column has lists of lists.
+            If a column has lists of lists, or holds no numbers.
         """
         lengths = length if isinstance(length, Mapping) else dict.fromkeys(self.tables, length)
         tables, cut = {}, {}
         for name, columns in self.tables.items():
             if nested := [column for column, of in columns.items() if isinstance(of.values, Ragged)]:
                 raise InvalidInput(f"{name}: {', '.join(nested)} hold lists of lists, which cannot be padded")
+            for column, of in columns.items():
+                _require_numbers(f"{name}.{column}", of.values)
             sizes = next(iter(columns.values())).lengths if columns else np.zeros(len(self), np.int64)
             tables[name] = {
                 "mask": np.arange(lengths[name]) < sizes[:, None],
@@ -93,7 +97,13 @@ class Batch:
         }
 
     def to_torch(self) -> Tree:
-        """Return :meth:`arrays` as tensors that share the arrays' memory. Needs torch."""
+        """Return :meth:`arrays` as tensors that share the arrays' memory. Needs torch.
+
+        Raises
+        ------
+        InvalidInput
+            If a column holds no numbers.
+        """
         return _mapped(_torch(), self.arrays())
 
     def to_jax(self) -> Tree:
@@ -102,27 +112,38 @@ class Batch:
         Raises
         ------
         InvalidInput
-            If integers need 64 bits, as hosted particle ids do, and ``jax_enable_x64`` is off.
+            If integers need 64 bits, as hosted particle ids do, and ``jax_enable_x64`` is off, or if a column
+            holds no numbers.
         """
         return _mapped(_jax(), self.arrays())
 
     def to_awkward(self) -> Any:
-        """Return an array of events, with a list of records for each table, without a copy. Needs awkward."""
+        """Return an array of events, with a list of records for each table, without a copy. Needs awkward.
+
+        Raises
+        ------
+        InvalidInput
+            If a column holds neither numbers nor times.
+        """
         import awkward
 
-        def content(of: Any) -> Any:
+        def content(name: str, of: Any) -> Any:
             if not isinstance(of, Ragged):
+                _require_numbers(name, of, _NUMBERS + "mM")
                 return awkward.contents.NumpyArray(of)
-            return awkward.contents.ListOffsetArray(awkward.index.Index64(of.offsets), content(of.values))
+            return awkward.contents.ListOffsetArray(
+                awkward.index.Index64(of.offsets), content(name, of.values)
+            )
 
         def lists(columns: Mapping[str, Ragged]) -> Any:
             names = list(columns)
-            records = awkward.contents.RecordArray([content(columns[name].values) for name in names], names)
+            contents = [content(name, columns[name].values) for name in names]
+            records = awkward.contents.RecordArray(contents, names)
             return awkward.contents.ListOffsetArray(
                 awkward.index.Index64(next(iter(columns.values())).offsets), records
             )
 
-        made = {"event_id": content(self.event_id)}
+        made = {"event_id": content("event_id", self.event_id)}
         made |= {name: lists(columns) for name, columns in self.tables.items() if columns}
         return awkward.Array(awkward.contents.RecordArray(list(made.values()), list(made)))
 
@@ -168,9 +189,19 @@ def _values(columns: Mapping[str, Ragged]) -> Tree:
 
 
 def _mapped(convert: Callable[[str, Array], Any], tree: Tree) -> Tree:
-    return {
-        name: _mapped(convert, of) if isinstance(of, dict) else convert(name, of) for name, of in tree.items()
-    }
+    mapped = {}
+    for name, of in tree.items():
+        if isinstance(of, dict):
+            mapped[name] = _mapped(convert, of)
+        else:
+            _require_numbers(name, of)
+            mapped[name] = convert(name, of)
+    return mapped
+
+
+def _require_numbers(name: str, values: Array, kinds: str = _NUMBERS) -> None:
+    if values.dtype.kind not in kinds:
+        raise InvalidInput(f"column {name} holds no numbers: leave it out")
 
 
 def _torch() -> Callable[[str, Array], Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime, time
 from typing import Any
 
 import numpy as np
@@ -66,6 +68,17 @@ def test_lists_of_lists_cannot_be_padded() -> None:
     nested = from_arrow(pa.array([[[1], [2, 3]]]))
     with pytest.raises(InvalidInput, match="hit_ids"):
         Batch(np.arange(1), {"tracks": {"hit_ids": nested}}).padded(3)
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [b"a", b"b"], [datetime(2027, 1, 1)], [time(12)]], ids=repr)
+@pytest.mark.parametrize("convert", [lambda batch: batch.padded(3), Batch.to_jax, Batch.to_awkward])
+def test_columns_without_numbers_are_named(convert: Callable[[Batch], Any], values: list[Any]) -> None:
+    made = Batch(np.arange(1), {"tracks": {"label": from_arrow(pa.array([values]))}})
+    if isinstance(values[0], datetime) and convert is Batch.to_awkward:
+        assert len(convert(made)["tracks", "label"][0]) == 1
+    else:
+        with pytest.raises(InvalidInput, match=r"column (tracks\.)?label holds no numbers"):
+            convert(made)
 
 
 @given(LISTS.filter(len), LISTS.filter(len))
