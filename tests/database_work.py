@@ -10,6 +10,7 @@ from typing import Any, cast
 from tortoise.backends.sqlite.client import SqliteClient
 
 from collidium.database import connection, rows_of
+from collidium.database.sqlite import ImmediateSqliteClient
 
 #: Steps of SQLite's virtual machine that are counted together; a row that is read takes some more than that.
 _STEPS = 10
@@ -36,12 +37,14 @@ async def work_of_database() -> AsyncIterator[Work]:
             work.amount += _STEPS
             return 0
 
-        sqlite = cast(Any, client)._connection
-        await sqlite.set_progress_handler(step, _STEPS)
+        used = [cast(Any, of)._connection for of in (client, cast(ImmediateSqliteClient, client).reader)]
+        for sqlite in used:
+            await sqlite.set_progress_handler(step, _STEPS)
         try:
             yield work
         finally:
-            await sqlite.set_progress_handler(None, 0)
+            for sqlite in used:
+                await sqlite.set_progress_handler(None, 0)
         return
     before = await _rows_read()
     yield work

@@ -22,13 +22,11 @@ from tortoise.transactions import in_transaction
 
 from collidium.database.sqlite import ImmediateSqliteClient
 from collidium.errors import ConfigurationError
-from collidium.files.write_ahead_log import use_write_ahead_log
+from collidium.files.write_ahead_log import BUSY_SECONDS, use_write_ahead_log
 from collidium.settings import sqlite_path
 
 APP = "collidium"
 MIGRATIONS = "collidium.database.migrations"
-#: How long a statement waits for another process that holds an SQLite database, before it is unavailable.
-BUSY_TIMEOUT_MS = 4_500
 #: Size to which SQLite truncates the write-ahead log after a checkpoint: four times its usual size, so that
 #: it seldom does. After truncation to Tortoise's 16 KiB each commit extends the file, which takes twice as
 #: long as overwriting it.
@@ -153,7 +151,7 @@ def config(url: str) -> dict[str, Any]:
             "engine": "collidium.database.sqlite",
             "credentials": {
                 "file_path": str(path),
-                "busy_timeout": BUSY_TIMEOUT_MS,
+                "busy_timeout": round(BUSY_SECONDS * 1000),
                 "journal_size_limit": LOG_BYTES,
             },
         }

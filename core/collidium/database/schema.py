@@ -175,7 +175,7 @@ async def _migration_lock() -> AsyncIterator[None]:
     """Hold the lock for migrations, so that two processes never migrate at once."""
     client = connection()
     if isinstance(client, SqliteClient):
-        # A file lock, as SQLite's own lock would time out after BUSY_TIMEOUT_MS.
+        # A file lock, as SQLite's own lock would time out after BUSY_SECONDS.
         file = os.open(f"{client.filename}.migration-lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             await asyncio.to_thread(lock, file, wait=True)

@@ -4,9 +4,10 @@ SQLite has no row locks: a transaction that reads and then writes fails ("databa
 process wrote in between, whatever the busy timeout. With ``BEGIN IMMEDIATE`` it waits for its turn instead,
 and what it reads stays current until it commits, as with ``SELECT … FOR UPDATE`` on PostgreSQL.
 
-Tortoise runs SQLite in a thread. Finding a row by its key takes microseconds, switching to the thread and
-back twenty times as long, so such reads run on the event loop, and some transactions run in the thread
-entirely.
+Tortoise runs SQLite in a thread with one connection. Reads outside of transactions have a connection and a
+thread of their own here: with a write-ahead log they need not wait for a transaction that waits for another
+process. Finding a row by its key takes microseconds, switching to the thread and back twenty times as long,
+so such reads run on the event loop, and some transactions run in the thread entirely.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextvars import copy_context
 from datetime import datetime
 from time import monotonic
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from aiosqlite import Connection
 from tortoise.backends.base.client import ConnectionWrapper, NestedTransactionContext, TransactionContext
@@ -33,26 +34,27 @@ T = TypeVar("T")
 
 
 class HeldElsewhere(asyncio.Lock):
-    """A connection's lock. A transaction that waited while another found the database held does not begin.
+    """A connection's lock. What waited for it while another found the database held does not begin.
 
     Each would otherwise wait for the busy timeout, one after the other.
     """
 
     _found_at = 0.0
 
-    async def acquire_to_write(self) -> None:
-        """Acquire it for a transaction; raises DBConnectionError."""
+    async def acquire(self) -> Literal[True]:
+        """Acquire it; raises DBConnectionError."""
         asked_at = monotonic()
-        await self.acquire()
+        await super().acquire()
         if self._found_at > asked_at:
             self.release()
             raise DBConnectionError("another process holds the database")
+        return True
 
     def note(self, error: BaseException | None) -> None:
         """Note that a statement failed because another process holds the database."""
         while isinstance(error, BaseORMException):
             error = error.args[0] if error.args and isinstance(error.args[0], BaseException) else None
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_PROTOCOL}:
             self._found_at = monotonic()
 
 
@@ -90,7 +92,7 @@ class ImmediateContext(SqliteTransactionContext):
     __slots__ = ()
 
     async def __aenter__(self) -> Any:
-        await cast(HeldElsewhere, self._trxlock).acquire_to_write()
+        await self._trxlock.acquire()
         try:
             await self.ensure_connection()
             self.token = get_connections().set(self.connection_name, self.connection)
@@ -102,16 +104,40 @@ class ImmediateContext(SqliteTransactionContext):
         return self.connection
 
 
-class ImmediateSqliteClient(SqliteClient):
-    """SQLite client whose transactions are immediate."""
+class NotingClient(SqliteClient):
+    """A client whose statements do not wait one after the other while another process holds the database."""
 
     def __init__(self, file_path: str, **options: Any) -> None:
         super().__init__(file_path, **options)
         self._lock = HeldElsewhere()
-        self._at_once: ReadsAtOnce | None = None
 
     def acquire_connection(self) -> NotingWrapper:
         return NotingWrapper(self._lock, self)
+
+
+class ImmediateSqliteClient(NotingClient):
+    """SQLite client whose transactions are immediate, and which reads through another connection."""
+
+    def __init__(self, file_path: str, **options: Any) -> None:
+        super().__init__(file_path, **options)
+        self.reader = NotingClient(file_path, **options, query_only="ON")
+        self._at_once: ReadsAtOnce | None = None
+
+    async def create_connection(self, with_db: bool) -> None:
+        await super().create_connection(with_db)
+        await self.reader.create_connection(with_db)
+
+    async def execute_query(
+        self, query: str, values: list[Any] | None = None
+    ) -> tuple[int, Sequence[dict[str, Any]]]:
+        run = self.reader.execute_query if _is_read(query) else super().execute_query
+        found: tuple[int, Sequence[dict[str, Any]]] = await run(query, values)
+        return found
+
+    async def execute_query_dict(self, query: str, values: list[Any] | None = None) -> list[dict[str, Any]]:
+        run = self.reader.execute_query_dict if _is_read(query) else super().execute_query_dict
+        found: list[dict[str, Any]] = await run(query, values)
+        return found
 
     @property
     def at_once(self) -> ReadsAtOnce:
@@ -135,20 +161,25 @@ class ImmediateSqliteClient(SqliteClient):
         def run() -> T:
             return context.run(_transaction_here, self, loop, function, committed)
 
-        async with self._lock:  # no other transaction is open
+        async with self.acquire_connection() as connection:  # no other transaction is open
             # aiosqlite can run any function in its thread, but has no public method for it.
-            cast(Connection, self._connection)._tx.put_nowait((ended, run))  # noqa: SLF001 -- see above
-        return await ended
+            cast(Connection, connection)._tx.put_nowait((ended, run))  # noqa: SLF001 -- see above
+            return await ended
 
     async def close(self) -> None:
         # Before the connection that writes: the last to close removes the write-ahead log.
         if self._at_once is not None:
             await self._at_once.close()
             self._at_once = None
+        await self.reader.close()
         await super().close()
 
     def _in_transaction(self) -> TransactionContext:
         return ImmediateContext(ImmediateTransaction(self), self._lock)
+
+
+def _is_read(query: str) -> bool:
+    return query.lstrip().startswith(("SELECT", "WITH"))
 
 
 # Ten times as fast as Tortoise's conversion.
@@ -159,7 +190,7 @@ class ReadsAtOnce(SqliteClient):
     """The same database through another connection, which runs on the event loop.
 
     With a write-ahead log readers do not wait for writers. If they must wait, for example for the recovery of
-    the log after a power cut, the read runs in the thread.
+    the log after a power cut, the read runs in a thread.
     """
 
     def __init__(self, client: ImmediateSqliteClient) -> None:
@@ -176,8 +207,7 @@ class ReadsAtOnce(SqliteClient):
         try:
             rows = self._reader.execute(query, values or ()).fetchall()
         except sqlite3.OperationalError:
-            found: tuple[int, Sequence[dict[str, Any]]] = await self._client.execute_query(query, values)
-            return found
+            return await self._client.execute_query(query, values)
         return len(rows), rows
 
     async def close(self) -> None:

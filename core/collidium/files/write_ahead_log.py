@@ -9,6 +9,9 @@ from typing import Final
 
 from collidium.files.held import locked
 
+#: How long a statement waits for another process that holds a database, before it is unavailable.
+BUSY_SECONDS: Final = 4.5
+
 #: Bytes 18 and 19 of a database are its write and read versions: 2 means a write-ahead log.
 #: Source: the SQLite documentation, "Database File Format", 1.3.
 _VERSIONS: Final = slice(18, 20)

@@ -9,6 +9,7 @@ half-way with a busy database.
 from __future__ import annotations
 
 import hashlib
+import math
 import queue
 import secrets
 import sqlite3
@@ -22,9 +23,7 @@ from typing import Any, Final
 
 from collidium.files.data_directory import make_private, make_private_file
 from collidium.files.held import HeldFile, sweep
-from collidium.files.write_ahead_log import use_write_ahead_log
-
-BUSY_SECONDS: Final = 30.0
+from collidium.files.write_ahead_log import BUSY_SECONDS, use_write_ahead_log
 
 #: Migrations, one per schema version. Released ones never change.
 VERSIONS: Final = sorted(Path(__file__).with_name("schema").glob("*.sql"))
@@ -39,6 +38,8 @@ class Database:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
+        #: When a writer last waited in vain for another process.
+        self._held_at = 0.0
         use_write_ahead_log(path)
         with self.writing() as db:
             _migrate(db)
@@ -50,8 +51,13 @@ class Database:
             yield db
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction, which excludes all other writers."""
+    def writing(self, asked_at: float = math.inf) -> Iterator[sqlite3.Connection]:
+        """A write transaction, which excludes all other writers.
+
+        If another one has waited in vain since ``asked_at`` (a monotonic time), this one does not wait, too.
+        """
+        if self._held_at > asked_at:
+            raise sqlite3.OperationalError("another process holds the hub's database")
         with self._transaction("BEGIN IMMEDIATE") as db:
             yield db
 
@@ -70,7 +76,9 @@ class Database:
             db.execute(begin)
             yield db
             db.execute("COMMIT")
-        except BaseException:
+        except BaseException as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+                self._held_at = time.monotonic()
             # Closing rolls back. A failed connection is not reused.
             db.close()
             raise
@@ -170,9 +178,9 @@ class Store:
         sweep(self.blobs.uploads)
         self.delete_unused(self.blobs.every())
 
-    def delete_unused(self, candidates: Iterable[str]) -> None:
+    def delete_unused(self, candidates: Iterable[str], asked_at: float = math.inf) -> None:
         """Delete those contents that no repository references."""
-        with self.database.writing() as db:
+        with self.database.writing(asked_at) as db:
             self.blobs.delete_unused(db, candidates)
 
     def erase(self, account_id: int) -> None:

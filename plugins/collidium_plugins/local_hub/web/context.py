@@ -12,6 +12,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
+from time import monotonic
 from typing import Any, Final, ParamSpec, TypeVar
 from urllib.parse import unquote, urlencode, urlsplit
 from weakref import WeakValueDictionary
@@ -98,7 +99,8 @@ async def reading(work: Callable[[sqlite3.Connection], T]) -> T:
 
 async def writing(work: Callable[[sqlite3.Connection], T]) -> T:
     """Run ``work`` in a write transaction, in a thread."""
-    return await in_thread(hub().writers, _within, hub().store.database.writing, work)
+    transaction = partial(hub().store.database.writing, monotonic())
+    return await in_thread(hub().writers, _within, transaction, work)
 
 
 def _within(transaction: Callable[[], Any], work: Callable[[sqlite3.Connection], T]) -> T:

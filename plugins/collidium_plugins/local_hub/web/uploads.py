@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from dataclasses import asdict, dataclass
+from time import monotonic
 from typing import Any, Final
 
 from quart import Response, request
@@ -227,7 +228,7 @@ async def commit(target: Target) -> Response:
 
 
 def _commit(target: Target, branch: str, received: ReceivedFile) -> tuple[Repo, Commit]:
-    account = target.caller
+    account, began = target.caller, monotonic()
     if account is None:
         raise not_signed_in()
     with received.path.open("rb") as lines:
@@ -246,4 +247,4 @@ def _commit(target: Target, branch: str, received: ReceivedFile) -> tuple[Repo, 
         return repo, made
     finally:
         if not is_made:
-            hub().store.delete_unused(contents(changes))
+            hub().store.delete_unused(contents(changes), began)
