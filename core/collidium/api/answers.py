@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from pydantic import BaseModel, Field
 from quart import Response, request
+from quart.wrappers.response import FileBody
 
 from collidium.contracts.storage import MissingFile, Storage
 from collidium.errors import NotFound, UnknownCursor
@@ -112,6 +113,19 @@ async def answer_with_file(
     response.content_length = size
     response.headers.set("Content-Disposition", "attachment", filename=key.rpartition("/")[2])
     return response
+
+
+class OpenedFile(FileBody):
+    """A file as a body, which can be opened before the response begins: then the error is its status."""
+
+    async def open(self) -> None:
+        """Open the file. Raises OSError."""
+        if self.file is None:
+            await super().__aenter__()
+
+    async def __aenter__(self) -> OpenedFile:
+        await self.open()
+        return self
 
 
 class _Chunks:

@@ -7,11 +7,12 @@ from functools import cache, partial
 from inspect import CO_COROUTINE
 from typing import Any, Final, ParamSpec
 
-from quart import Quart
+from quart import Quart, Response
 from quart.ctx import RequestContext
 from quart.routing import QuartRule
-from quart.typing import ResponseTypes
+from quart.typing import ResponseReturnValue, ResponseTypes
 from quart_cors import cors
+from werkzeug.exceptions import HTTPException
 
 from collidium import __version__, plugins
 from collidium.api import (
@@ -32,7 +33,10 @@ from collidium.api import (
     simulations,
     uploads,
 )
+from collidium.api.answers import OpenedFile
+from collidium.errors import Unavailable
 from collidium.plugins import Plugins
+from collidium.runtime import descriptors
 from collidium.settings import Settings
 
 P = ParamSpec("P")
@@ -64,10 +68,21 @@ class Rule(QuartRule):
         return lambda *arguments, **values: compiled()(*arguments, **values)
 
 
+class FileResponse(Response):
+    """A response whose file is opened before it begins."""
+
+    file_body_class = OpenedFile
+
+
 class App(Quart):
-    """An application that survives all exceptions of handlers."""
+    """An application that survives all exceptions of handlers.
+
+    Where no file or socket can be opened, for whatever a handler or a library makes of it, the error is the
+    server's.
+    """
 
     url_rule_class = Rule
+    response_class = FileResponse
 
     def ensure_async(self, func: Callable[P, Any]) -> Callable[P, Awaitable[Any]]:
         """Return coroutine functions unchanged; a faster check than Quart's."""
@@ -78,9 +93,29 @@ class App(Quart):
 
     async def full_dispatch_request(self, request_context: RequestContext | None = None) -> ResponseTypes:
         try:
-            return await super().full_dispatch_request(request_context)
+            response = await super().full_dispatch_request(request_context)
+            if isinstance(response, Response) and isinstance(response.response, OpenedFile):
+                await response.response.open()
         except SystemExit as error:  # of a plugin; it would stop the event loop
             raise RuntimeError("a handler raised SystemExit") from error
+        except Exception as error:  # raised again
+            if not descriptors.are_used_up(error):
+                raise
+            # Of the file to send, or of the page that shows the error.
+            shown = await problems.shown(_too_many_files(error))
+            return await self.finalize_request(shown, from_error_handler=True)
+        return response
+
+    async def handle_user_exception(self, error: Exception) -> HTTPException | ResponseReturnValue:
+        if descriptors.are_used_up(error):
+            error = _too_many_files(error)
+        return await super().handle_user_exception(error)
+
+
+def _too_many_files(error: Exception) -> Unavailable:
+    unavailable = Unavailable("the server has too many files and connections open; try again soon")
+    unavailable.__cause__ = error
+    return unavailable
 
 
 def create_monitor() -> Quart:

@@ -30,7 +30,7 @@ LONGEST_FIELD: Final = 100
 
 def install(app: Quart) -> None:
     """Register handlers for all errors."""
-    app.register_error_handler(CollidiumError, _own)
+    app.register_error_handler(CollidiumError, shown)
     app.register_error_handler(RequestSchemaValidationError, _invalid)
     app.register_error_handler(HTTPException, of_http)
     app.register_error_handler(IdentityUnavailable, _identity_unavailable)
@@ -60,7 +60,8 @@ def document(status: int, detail: str, title: str | None = None, **members: Any)
     return json.dumps(fields, default=str).encode()
 
 
-async def _own(error: CollidiumError) -> Response:
+async def shown(error: CollidiumError) -> Response:
+    """Return the problem document of an error, and log it if it is the server's."""
     if error.status >= 500:
         logger.warning("%s: %s", type(error).__name__, error.detail, exc_info=error.__cause__)
     return problem(error.status, error.title, error.detail, errors=error.errors, headers=error.headers)
@@ -69,9 +70,9 @@ async def _own(error: CollidiumError) -> Response:
 async def _invalid(error: RequestSchemaValidationError) -> Response:
     cause = error.validation_error
     if isinstance(cause, ValidationError):
-        return await _own(schema_refusal(cause))
+        return await shown(schema_refusal(cause))
     detail = "not of the documented shape"
-    return await _own(InvalidInput(f"body: {detail}", errors=[{"field": "", "detail": detail}]))
+    return await shown(InvalidInput(f"body: {detail}", errors=[{"field": "", "detail": detail}]))
 
 
 def schema_refusal(cause: ValidationError, others: Sequence[Mapping[str, Any]] = ()) -> InvalidInput:
@@ -98,12 +99,12 @@ async def of_http(error: HTTPException) -> Response:
 async def _identity_unavailable(error: IdentityUnavailable) -> Response:
     logger.warning("identity provider: %s", error)
     detail = "tokens cannot be checked now: the identity provider does not respond; try again soon"
-    return await _own(Unavailable(detail))
+    return await shown(Unavailable(detail))
 
 
 async def _storage_unavailable(error: StorageUnavailable) -> Response:
     logger.error("storage: %s", error, exc_info=error.__cause__)
-    return await _own(Unavailable("the server's storage does not respond; try again soon"))
+    return await shown(Unavailable("the server's storage does not respond; try again soon"))
 
 
 def database_away(error: Exception) -> Unavailable | None:
@@ -118,6 +119,6 @@ async def _unexpected(error: Exception) -> Response:
     if isinstance(error, asyncio.CancelledError):
         raise error
     if away := database_away(error):
-        return await _own(away)
+        return await shown(away)
     logger.error("unexpected error", exc_info=error)
     return problem(500, "Internal error", "the server failed; quote the request_id to its operators")

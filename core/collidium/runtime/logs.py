@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
+from collidium.runtime import descriptors
+
 #: Maximum length of a line of another program's text.
 _LONGEST: Final = 200
 
@@ -73,6 +75,7 @@ def configure(level: str, style: Literal["text", "json"]) -> None:
     """Log to standard error, at ``level`` and above."""
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(_Complete())
+    handler.addFilter(descriptors.FewLines())
     handler.setFormatter(
         JsonFormatter()
         if style == "json"

@@ -1,4 +1,4 @@
-"""Changes to Hypercorn's HTTP/1.1: no upgrades to HTTP/2 or WebSockets, and parser errors with a body.
+"""Changes to Hypercorn: no upgrades to HTTP/2 or WebSockets, parser errors with a body, quiet listeners.
 
 Requests are also cheaper than with Hypercorn alone: no task for the idle time of each, and one packet for
 head and body of a short response.
@@ -8,23 +8,57 @@ from __future__ import annotations
 
 import asyncio
 import math
+import socket
+from asyncio.constants import ACCEPT_RETRY_DELAY
 from contextlib import suppress
+from time import monotonic
 from typing import Any, Final
 
 import h11
 import hypercorn.asyncio.run
 import hypercorn.protocol
 from hypercorn.asyncio.tcp_server import TCPServer
+from hypercorn.config import Config, Sockets
 from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.protocol.h11 import H11Protocol
 from hypercorn.typing import H11SendableEvent
 
 from collidium.api import problems
+from collidium.runtime import descriptors
 
 _VERSIONS: Final = frozenset({b"1.0", b"1.1"})
 
 #: Time for the first request of a new connection to arrive when the server stops.
 FIRST_REQUEST_SECONDS: Final = 1.0
+
+
+class Listener(socket.socket):
+    """A socket that lets asyncio pause after a connection for which there was no file descriptor.
+
+    asyncio asks for as many connections as may wait, and schedules an attempt after each failure: they would
+    take the whole core.
+    """
+
+    _paused_until = 0.0
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        if monotonic() < self._paused_until:
+            raise BlockingIOError
+        try:
+            return super().accept()
+        except OSError as error:
+            if descriptors.are_used_up(error):
+                self._paused_until = monotonic() + ACCEPT_RETRY_DELAY / 2
+            raise
+
+
+class ListeningConfig(Config):
+    """A configuration whose listeners are :class:`Listener`."""
+
+    def create_sockets(self) -> Sockets:
+        made = super().create_sockets()
+        made.insecure_sockets = [Listener(fileno=each.detach()) for each in made.insecure_sockets]
+        return made
 
 
 class Connection(TCPServer):

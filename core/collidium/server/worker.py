@@ -158,7 +158,7 @@ def log_plugin_errors() -> None:
 def hypercorn_config(listeners: Sequence[socket.socket], log_level: str) -> Config:
     """Return the configuration of Hypercorn for listening sockets, with the log of the platform."""
     protocol.install()
-    config = Config()
+    config = protocol.ListeningConfig()
     # Not duplicates, so that new connections are refused as soon as Hypercorn closes them.
     config.bind = [f"fd://{listener.detach()}" for listener in listeners]
     config.backlog = BACKLOG

@@ -17,6 +17,7 @@ from werkzeug.exceptions import HTTPException
 
 from collidium import sessions
 from collidium.api import access_log, bodies, browsers, compression, problems
+from collidium.api.app import App
 from collidium.client.connection import check_backend
 from collidium.errors import ConfigurationError, Unavailable
 from collidium.files.data_directory import make_private
@@ -184,7 +185,7 @@ def run(settings: Settings, backend: str | None) -> None:
 
 def make_app(settings: Settings, standalone: Standalone) -> Quart:
     """Make the application of standalone pages."""
-    app = Quart("collidium.web", static_folder=None)
+    app = App("collidium.web", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.config["BODY_TIMEOUT"] = settings.body_timeout_seconds
     compression.install(app)

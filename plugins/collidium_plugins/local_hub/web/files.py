@@ -11,9 +11,9 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from quart import Response, request
-from quart.wrappers.response import FileBody
 from werkzeug.http import parse_range_header
 
+from collidium.api.answers import OpenedFile
 from collidium.api.mounting import hub_path
 from collidium.hub import cards
 from collidium_plugins.local_hub import repositories
@@ -178,7 +178,7 @@ def _requested_range(etag: str, size: int) -> range | None:
 
 async def _download(path: Path, size: int, requested: range | None, headers: dict[str, str]) -> Response:
     part = requested or range(size)
-    body = FileBody(path, buffer_size=BLOCK)
+    body = OpenedFile(path, buffer_size=BLOCK)
     if requested:
         await body.make_conditional(part.start, part.stop)
     response = Response(b"" if request.method == "HEAD" else body, 206 if requested else 200)
