@@ -20,6 +20,7 @@ from tests.tui.consoles import (
     console_on,
     holds,
     matches,
+    show,
     shows,
     signed_in,
     text,
@@ -28,7 +29,7 @@ from tests.tui.consoles import (
 from tests.waiting import eventually
 from textual.pilot import Pilot
 
-from collidium.benchmarks.models import Arrival, Evaluation, Submission, Team
+from collidium.benchmarks.models import Arrival, Evaluation, Submission, Team, WaitingFile
 from collidium.client import Client
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.testing.server import ServerProcess
@@ -356,6 +357,56 @@ async def test_a_challenge_is_closed_for_good(server: ServerProcess, operator: C
     eventually(lambda: operator.task("tracking").phase == "final")
     audit = {(line.action, line.target) for line in operator.admin_audit(limit=9)}
     assert ("close_challenge", "tracking") in audit
+
+
+async def test_files_that_a_challenge_waits_for_are_shown(server: ServerProcess) -> None:
+    seeding.seed(server, waiting())
+    try:
+        async with signed_in(server, "Overview", size=(132, 43)) as pilot:
+            await shows(pilot, "no longer tried: 1 file that cannot be scored again")
+            await show(pilot, "Benchmarks")
+            await choose(pilot, "timed")
+            await pilot.press("enter")
+            await shows(pilot, "waiting: 1 file: its file is not in", "no longer tried")
+    finally:
+        seeding.seed(server, no_waiting())
+
+
+async def waiting() -> None:
+    row = await Submission.filter(challenge="timed").first()
+    assert row is not None
+    await WaitingFile.create(
+        challenge="timed",
+        submission_id=row.id,
+        scorer_version="2",
+        truth_version=row.truth_version,
+        reason="its file is not in the storage",
+        since=NOON,
+        attempts=30,
+        retry_at=NOON + timedelta(days=1),
+    )
+
+
+async def no_waiting() -> None:
+    await WaitingFile.all().delete()
+
+
+async def test_a_split_names_the_boards_that_it_closes(server: ServerProcess, operator: Client) -> None:
+    operator.admin_new_challenge("timed-2027", "timed")
+    try:
+        async with signed_in(server, "Benchmarks", size=(132, 43)) as pilot:
+            await choose(pilot, "timed")
+            await pilot.press("enter")
+            await shows(pilot, "cleo")
+            await pilot.press("h")
+            await types(pilot, "percent", "50")
+            await pilot.press("enter")
+            await shows(pilot, "With 50 per cent public,", "timed-2027 will accept no")
+            await shows(pilot, "submissions until timed is closed by command")
+            await pilot.press("escape")
+        assert operator.task("timed").phase is None
+    finally:
+        operator.admin_close_challenge("timed-2027")
 
 
 async def test_a_split_scores_again_after_its_preview(server: ServerProcess, operator: Client) -> None:

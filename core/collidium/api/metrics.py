@@ -140,9 +140,9 @@ async def _add_backlogs(families: _Families) -> None:
         "How long the model waits that waits for longest.",
         (now() - models.oldest_at).total_seconds() if models.oldest_at else 0,
     )
-    families.add(
-        "files_waiting", "Files that rescorings and ends of challenges wait for.", await waiting.number()
-    )
+    files = await waiting.number()
+    families.add("files_waiting", "Files that rescorings and ends of challenges wait for.", files.waiting)
+    families.add("files_not_retried", "Files among them that are no longer tried again.", files.not_retried)
     backup = await operations.last_backup()
     families.add(
         "last_backup_timestamp_seconds",

@@ -137,8 +137,11 @@ async def end(platform: Platform, name: str) -> bool:
         if target is not None:
             if await _queue_finals(platform, name, target):
                 return False
+            _, others = await _final(row, target)
             try:
-                problems |= await rescoring.score_missing(platform, target, problems, waits_for_task=True)
+                problems |= await rescoring.score_missing(
+                    platform, target, problems, waits_for_task=True, unranked=set(others)
+                )
             except FilesWait as error:
                 logger.warning("the end of %s: %s", name, error)
                 return False

@@ -389,12 +389,12 @@ class WaitingFile(Model):
     submission_id = fields.CharField(max_length=32)
     scorer_version = fields.CharField(max_length=32)
     truth_version = fields.CharField(max_length=64)
-    # Why it waits, or why an operator left it out.
+    # Why it waits, or why it was left out.
     reason = fields.CharField(max_length=500)
     since = fields.DatetimeField()
     attempts = fields.IntField(default=0)
     retry_at = fields.DatetimeField()
-    # When an operator left it out; None: it waits.
+    # When an operator left it out, or nothing waited for it any more; None: it waits.
     left_out_at = fields.DatetimeField(null=True)
 
     class Meta(Model.Meta):

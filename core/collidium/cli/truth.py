@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from collidium.cli.context import client, on_platform
 from collidium.cli.options import (
+    TIME,
     complete_installed_tasks,
     complete_tasks,
     events_option,
@@ -201,8 +203,13 @@ def rescore(task: str, apply: bool) -> None:
 
 @benchmark.command("give-back")
 @click.option("--apply/--preview", "apply", help="Give it back; default: only show what it is.")
+@click.option(
+    "--before",
+    type=TIME,
+    help="Only verdicts from before; default: when the database was upgraded from such a release.",
+)
 @json_option
-def give_back(apply: bool) -> None:
+def give_back(apply: bool, before: datetime | None) -> None:
     """Give back what earlier releases took because a scoring process died.
 
     Runs on the server's machine. Models that ended as not_scored are refunded, do not count for the quota of
@@ -212,6 +219,7 @@ def give_back(apply: bool) -> None:
     \b
     collidium benchmark give-back
     collidium benchmark give-back --apply
+    collidium benchmark give-back --before 2027-01-31T12:00Z
     """
 
     async def run(platform: Platform) -> tuple[Taken, list[Review]]:
@@ -220,7 +228,7 @@ def give_back(apply: bool) -> None:
         from collidium.contracts.storage import StorageUnavailable
         from collidium.errors import CollidiumError
 
-        found = await giving_back.taken(platform.tasks.things)
+        found = await giving_back.taken(platform.tasks.things, before)
         for model in found.models if apply else ():
             try:
                 await giving_back.give_back(model, actor=ACTOR)

@@ -10,7 +10,14 @@ from collidium.database.connections import (
     transactional,
     transactional_at_once,
 )
-from collidium.database.schema import check, migrate, opened, require_known_schema, require_writable
+from collidium.database.schema import (
+    applied_at,
+    check,
+    migrate,
+    opened,
+    require_known_schema,
+    require_writable,
+)
 from collidium.database.statements import (
     Statement,
     execute_many,
@@ -27,6 +34,7 @@ from collidium.database.statements import (
 __all__ = [
     "APP",
     "Statement",
+    "applied_at",
     "check",
     "config",
     "connected",

@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tortoise.backends.sqlite.client import SqliteClient
@@ -157,6 +158,15 @@ async def _schema() -> _Schema:
         unrecorded=sorted(tables & created),
         place=f"the file {client.filename}" if isinstance(client, SqliteClient) else "its tables",
     )
+
+
+async def applied_at(migration: str) -> datetime | None:
+    """Return when a migration was applied; None if it was not."""
+    query = f"SELECT applied_at FROM {RECORDS} WHERE app = ? AND name = ?"  # noqa: S608 -- a constant
+    found = [row["applied_at"] for row in await rows_of(query, APP, migration)]
+    # SQLite has a text.
+    times = [one if isinstance(one, datetime) else datetime.fromisoformat(str(one)) for one in found]
+    return times[0] if times else None
 
 
 async def _triggers() -> set[str]:

@@ -29,7 +29,7 @@ from collidium.runtime import confinement as confining
 from collidium.runtime.confinement import cpu_seconds_of, has_run_out, kill, limit_cgroup, make_cgroup
 from collidium.runtime.subprocesses import signal_group
 
-__all__ = ["Batch", "Facts", "Interface", "Limits", "Outcome", "Sandbox", "Unconfined", "opened"]
+__all__ = ["Batch", "Facts", "Interface", "Killed", "Limits", "Outcome", "Sandbox", "Unconfined", "opened"]
 
 MAX_MODEL_BYTES: Final = 100_000_000
 _WORKER: Final = Path(__file__).with_name("worker.py")
@@ -68,6 +68,16 @@ class Limits(Struct, frozen=True):
 
 class Unconfined(CollidiumError):
     """This machine does not support the required restrictions of models."""
+
+
+class Killed(CollidiumError):
+    """The process of a model was killed by something else than its limits: the model is not at fault."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the process of the model was killed from outside, maybe because the machine has no memory left: "
+            "run it again"
+        )
 
 
 class Facts(Struct, frozen=True):
@@ -345,23 +355,27 @@ class Sandbox:
 
     @contextmanager
     def _channel_errors(self) -> Iterator[None]:
-        """Convert errors of the channel to ModelRefused."""
+        """Convert errors of the channel to ModelRefused and Killed."""
         try:
             yield
         except TimeoutError:
             raise self._refused(Code.TIME) from None
         except messages.Closed:
-            raise self._refused(self._death()) from None
+            raise self._death() from None
         except (messages.Oversized, *messages.UNDECODABLE):
             raise self._refused(Code.CRASHED) from None
 
-    def _death(self) -> Code:
-        """Why the process has ended."""
+    def _death(self) -> CollidiumError:
+        """Create the error that says why the process has ended."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDING_SECONDS)
         if self._cgroup is not None and has_run_out(self._cgroup):
-            return Code.MEMORY
-        return Code.TIME if self._process.returncode == -signal.SIGXCPU else Code.CRASHED
+            return self._refused(Code.MEMORY)
+        # It may send no signals, and its own limits end it by others.
+        if self._process.returncode == -signal.SIGKILL:
+            self.close()
+            return Killed()
+        return self._refused(Code.TIME if self._process.returncode == -signal.SIGXCPU else Code.CRASHED)
 
     def _refused(self, code: Code, detail: str = "") -> ModelRefused:
         """End the process and create the error, without details of hidden events that it could leak."""
@@ -372,7 +386,7 @@ class Sandbox:
         try:
             return cpu_seconds_of(self._process.pid)
         except OSError:
-            raise self._refused(self._death()) from None
+            raise self._death() from None
 
     def _in_cgroup(self) -> Path | None:
         cgroup = make_cgroup(_CGROUP, self._process.pid)

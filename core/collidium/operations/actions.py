@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -79,6 +79,11 @@ async def record(
         details={name: value for name, value in details.items() if value not in ("", None)},
         http_request_id=http_request_id,
     )
+
+
+async def is_recorded_since(moment: datetime, actions: Collection[str], target: str) -> bool:
+    """Whether one of these actions on a target is in the audit log since a moment."""
+    return await models.AuditEntry.exists(at__gte=moment, action__in=actions, target=target)
 
 
 async def recorded(action: str, target: str) -> AuditEntry | None:

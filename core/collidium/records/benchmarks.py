@@ -318,13 +318,19 @@ class WaitingFile(Record, frozen=True):
     challenge: str
     submission_id: str
     hub_username: str
-    reason: Annotated[str, Meta(description="Why it waits, or why an operator left it out.")]
+    reason: Annotated[str, Meta(description="Why it waits, or why it was left out.")]
     since: Time
     attempts: Annotated[int, Meta(description="Attempts to score it so far.")]
-    retry_at: Annotated[Time, Meta(description="When it is tried again.")]
-    left_out_at: Annotated[Time | None, Meta(description="When an operator left it out; null: it waits.")] = (
-        None
-    )
+    retry_at: Annotated[
+        Time | None, Meta(description="When the files are tried again; null: a day has passed, or left out.")
+    ] = None
+    left_out_at: Annotated[
+        Time | None,
+        Meta(
+            description="When an operator left it out, or, for one without a rank, it was tried for a day; "
+            "null: it waits."
+        ),
+    ] = None
 
 
 class BestStep(Record, frozen=True):

@@ -178,6 +178,9 @@ class Overview(Record, frozen=True):
         int,
         Meta(description="Files that rescorings and ends of challenges wait for, as they cannot be scored."),
     ] = 0
+    files_not_retried: Annotated[
+        int, Meta(description="Those of them that are no longer tried again: an operator decides.")
+    ] = 0
     plugins_failed: tuple[str, ...] = ()
     tasks_silent: tuple[SilentTask, ...] = ()
 

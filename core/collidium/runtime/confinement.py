@@ -31,6 +31,8 @@ _LIBRARIES: Final = 2 * 1024**3
 _PROCESS_CLOCK: Final = 2
 #: Limits of a confined process: CPU time, and open files.
 _CPU_SECONDS: Final = 6 * 3600
+#: CPU time after the signal SIGXCPU, until SIGKILL, which the kernel sends at once if the limits are equal.
+_GRACE_SECONDS: Final = 60
 _FILES: Final = 16
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 
@@ -87,7 +89,7 @@ def limit_resources(memory_bytes: int, cpu_seconds: int, files: int) -> None:
     for kind, value in (
         (resource.RLIMIT_DATA, memory_bytes),
         (resource.RLIMIT_AS, memory_bytes + _LIBRARIES),
-        (resource.RLIMIT_CPU, cpu_seconds),
+        (resource.RLIMIT_CPU, cpu_seconds + _GRACE_SECONDS),
         (resource.RLIMIT_NOFILE, files),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
@@ -95,7 +97,8 @@ def limit_resources(memory_bytes: int, cpu_seconds: int, files: int) -> None:
     ):
         hard = resource.getrlimit(kind)[1]
         limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (limit, limit))
+        soft = min(cpu_seconds, limit) if kind == resource.RLIMIT_CPU else limit
+        resource.setrlimit(kind, (soft, limit))
 
 
 # -- files: landlock(7) -----------------------------------------------------------------------------------

@@ -245,10 +245,13 @@ def test_submissions_that_a_new_truth_rejects_lose_their_place(
         done = run_command(command, timed.environment | variables, timed.directory)
         return done.stdout + done.stderr
 
+    assert damaged["submission_id"] in waiting("--retry")
     option = ("--leave-out", damaged["submission_id"])
     assert "together" in waiting(*option)
     assert "is left out" in waiting(*option, "--reason", "damaged")
     assert lost["submission_id"] in waiting()
+    assert "either" in waiting(*option, "--reason", "damaged", "--retry")
+    assert "nothing waits in 'timed'" in waiting("--retry")
     review = rescore(timed, "--apply")
     problems = {change["submission_id"]: change["problem"] for change in review["submissions"]}
     assert "at most" in problems[whole["submission_id"]]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests import failpoints
+from tests import failpoints, killing
 from tests.counts import LONG
 from tests.killing import Killer
 from tests.sandboxes import allowance
@@ -299,7 +299,27 @@ async def test_a_worker_killed_while_a_model_is_scored(platform: Platform, _: in
     assert (await evaluations.find(evaluation_id)).state == "scored"
 
 
-@pytest.mark.parametrize("fault", ["killed", "raises"])
+@pytest.mark.parametrize("step", ["check", "predict"])
+@pytest.mark.parametrize("_", range(20 if LONG else 1))
+async def test_a_model_killed_from_outside_is_run_again(platform: Platform, step: str, _: int) -> None:
+    seen: dict[int, None] = {}
+
+    def of_step(process: int) -> list[int]:
+        """The first sandbox checks the model, the second one runs it."""
+        seen.update(dict.fromkeys(killing.models(process)))
+        return list(seen)[step == "predict" :]
+
+    evaluation_id = await models.send(platform, models.layers())
+    with Killer(os.getpid(), find=of_step) as killer:
+        await evaluating.evaluate(platform, await models.claimed())
+    assert len(killer.killed) == 1
+    row = await evaluations.find(evaluation_id)
+    assert (row.ended_at, row.code, row.attempts) == (None, None, 1)
+    await models.run_all(platform)
+    assert (await evaluations.find(evaluation_id)).state == "scored"
+
+
+@pytest.mark.parametrize("fault", ["killed", "model_killed", "raises"])
 async def test_a_platform_that_cannot_score_a_model_refunds_it(
     platform: Platform, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
@@ -310,10 +330,12 @@ async def test_a_platform_that_cannot_score_a_model_refunds_it(
     assert (await accounts.find("ada")).credits == 0
     if fault == "raises":
         monkeypatch.setitem(platform.tasks.things, "tracking", Broken())
-    with Killer(os.getpid(), inf if fault == "killed" else 0):
+    find = killing.models if fault == "model_killed" else killing.workers
+    with Killer(os.getpid(), 0 if fault == "raises" else inf, find=find):
         for number in range(evaluations.ATTEMPTS):
             row = await evaluations.find(evaluation_id)
-            assert (row.state, row.code) == ("running" if number else "received", None)
+            state = "checking" if fault == "model_killed" else "running"
+            assert (row.state, row.code) == (state if number else "received", None)
             await evaluating.evaluate(costly, await models.claimed())
     row = await evaluations.find(evaluation_id)
     assert (row.state, row.code) == ("failed", "platform_failed")

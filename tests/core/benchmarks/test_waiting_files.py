@@ -46,7 +46,7 @@ from collidium.benchmarks.submissions.replay import Target
 from collidium.benchmarks.submissions.waiting import FilesWait
 from collidium.contracts.tables import flatten
 from collidium.contracts.task import EventRange
-from collidium.database import transactional
+from collidium.database import execute_many, transactional
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Conflict, InvalidInput, NotFound, ScoringInterrupted, Unavailable
 from collidium.platform import Platform
@@ -160,11 +160,11 @@ async def test_a_rescoring_whose_workers_are_killed_waits(platform: Platform, tm
     assert (seen.state, seen.waiting.keys()) == ("waiting", before.keys())
     assert all("interrupted" in reason for reason in seen.waiting.values())
     assert await places() == before
-    assert await waiting.number() == 2
+    assert (await waiting.number()).waiting == 2
     row = await ordered(platform)
     assert (row.problem, row.unscored, await places()) == ("", {}, before)
     assert row.ended_at is not None
-    assert await waiting.number() == 0
+    assert (await waiting.number()).waiting == 0
     assert {one.scorer_version for one in await Submission.all()} == {platform.tasks.find("tracking").version}
 
 
@@ -308,10 +308,10 @@ async def test_noting_keeps_what_an_operator_left_out(platform: Platform, tmp_pa
     row = await Challenge.get(name="tracking")
     target = Target("tracking", platform.tasks.find("tracking"), row.truth_version or "")
     await asyncio.gather(*(waiting.note(target, [made.id], "lost") for _ in range(4)))
-    assert await waiting.number() == 1
+    assert (await waiting.number()).waiting == 1
     await waiting.leave_out("tracking", made.id, "a disk was lost", **BY)
     await waiting.note(target, [made.id], "lost again")
-    assert await waiting.number() == 0
+    assert (await waiting.number()).waiting == 0
     assert await waiting.left_out(target) == {made.id: "an operator left it out: a disk was lost"}
     older = replace(target, truth_version="older")
     await waiting.note(older, [made.id], "lost")
@@ -333,6 +333,72 @@ async def test_predictions_of_a_model_run_again_wait(platform: Platform, tmp_pat
         await scorings.score(platform, task, made.truth_version, sent.path, sent.sha256)
 
 
+async def test_files_are_retried_for_a_day(platform: Platform, tmp_path: Path) -> None:
+    made = await submit(platform, tmp_path, "ada", 0.9)
+    await age()
+    before = await places()
+    stored = platform.settings.data_dir / "storage" / scorings.storage_key(made.sha256)
+    content = stored.read_bytes()
+    stored.unlink()
+    await rescoring.order(platform, "tracking", percent=None, apply=True, pays=True, **BY)
+    await ordered(platform)
+    assert await waiting.number() == waiting.Number(1, 0)
+    await WaitingFile.all().update(since=now() - waiting.RETRIED_FOR, retry_at=now() - timedelta(hours=1))
+    row = await ordered(platform)
+    assert row.leased_until > now() + timedelta(hours=23)
+    assert await waiting.number() == waiting.Number(1, 1)
+    (file,) = await waiting.find("tracking")
+    assert (file.attempts, file.retry_at) == (2, None)
+    stored.write_bytes(content)
+    await ordered(platform)
+    (file,) = await waiting.find("tracking")
+    assert (file.attempts, await places()) == (2, before), "it was not tried"
+    (file,) = await waiting.retry("tracking", **BY)
+    assert file.retry_at is not None
+    assert await operations.recorded("retry_waiting", "tracking") is not None
+    row = await rescoring._claim(60)
+    assert row is not None, "at once"
+    await rescoring._work(platform, row)
+    assert (await Rescoring.get(challenge="tracking")).ended_at is not None
+    assert await places() == before
+    with pytest.raises(Conflict, match="nothing waits"):
+        await waiting.retry("tracking", **BY)
+
+
+@pytest.mark.parametrize("standing", ["disqualified", "banned"])
+async def test_a_lost_file_without_a_rank_holds_up_nothing(
+    platform: Platform, tmp_path: Path, standing: str
+) -> None:
+    lost, other = [
+        await submit(platform, tmp_path, name, keep) for name, keep in (("ada", 0.9), ("bob", 0.8))
+    ]
+    await Submission.filter(id=lost.id).update(standing=standing, rank_score=None, represents=False)
+    (platform.settings.data_dir / "storage" / scorings.storage_key(lost.sha256)).unlink()
+    await age()
+    await rescoring.order(platform, "tracking", percent=None, apply=True, pays=True, **BY)
+    row = await ordered(platform)
+    assert row.unscored == {lost.id: "its file is not in the storage"}
+    assert list(await places()) == [other.id]
+
+
+async def test_a_file_is_given_up_when_it_has_no_rank(platform: Platform, tmp_path: Path) -> None:
+    """Also one that was disqualified after a day, so that no operator has to leave it out."""
+    rows = [await submit(platform, tmp_path, name, keep) for name, keep in (("ada", 0.9), ("bob", 0.8))]
+    await age()
+    await rescoring.order(platform, "tracking", percent=None, apply=True, pays=True, **BY)
+    with Killer(os.getpid(), inf):
+        await ordered(platform)
+        await Submission.filter(id=rows[0].id).update(standing="banned", rank_score=None, represents=False)
+        await WaitingFile.all().update(since=now() - waiting.RETRIED_FOR)
+        await ordered(platform)
+    assert await waiting.number() == waiting.Number(1, 1)
+    await Submission.filter(id=rows[1].id).update(standing="disqualified", rank_score=None, represents=False)
+    row = await ordered(platform)
+    assert row.unscored.keys() == {one.id for one in rows}
+    assert all("interrupted" in reason for reason in row.unscored.values())
+    assert not await WaitingFile.exists()
+
+
 # -- the end of a challenge ----------------------------------------------------------------------------
 
 
@@ -348,11 +414,43 @@ async def test_an_end_whose_workers_are_killed_waits(platform: Platform, tmp_pat
     with Killer(os.getpid(), inf):
         assert not await closing.end(platform, "tracking")
     assert await places() == before
-    assert await waiting.number() == 2
+    assert (await waiting.number()).waiting == 2
     assert not await closing.end(platform, "tracking"), "paused"
     await WaitingFile.all().update(retry_at=now())
     assert await closing.end(platform, "tracking")
     assert (await places()).keys() == before.keys()
+    assert not await WaitingFile.exists()
+
+
+async def test_an_end_does_not_wait_for_files_that_are_not_final(platform: Platform, tmp_path: Path) -> None:
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
+    best, other = [await submit(platform, tmp_path, "ada", keep) for keep in (0.9, 0.8)]
+    await Challenge.filter(name="tracking").update(final_submissions=1)
+    await Scoring.filter(truth_version__contains="final").delete()
+    (platform.settings.data_dir / "storage" / scorings.storage_key(other.sha256)).unlink()
+    await closing.close(platform, "tracking", **BY)
+    await Challenge.filter(name="tracking").update(closes_at=now() - timedelta(days=1))
+    assert await closing.end(platform, "tracking")
+    assert list(await places()) == [best.id]
+    assert (await Submission.get(id=other.id)).standing == "not_final"
+
+
+async def test_an_end_that_is_no_longer_retried_goes_on(platform: Platform, tmp_path: Path) -> None:
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
+    rows = [await submit(platform, tmp_path, name, keep) for name, keep in (("ada", 0.9), ("bob", 0.8))]
+    await Scoring.filter(truth_version__contains="final").delete()
+    for row in rows:
+        (platform.settings.data_dir / "storage" / scorings.storage_key(row.sha256)).unlink()
+    await closing.close(platform, "tracking", **BY)
+    await Challenge.filter(name="tracking").update(closes_at=now() - timedelta(days=1))
+    assert not await closing.end(platform, "tracking")
+    await WaitingFile.all().update(since=now() - timedelta(days=2), retry_at=now())
+    assert not await closing.end(platform, "tracking")
+    assert await waiting.number() == waiting.Number(2, 2)
+    await waiting.leave_out("tracking", rows[0].id, "lost", **BY)
+    assert not await closing.end(platform, "tracking")
+    await Submission.filter(id=rows[1].id).update(standing="disqualified", rank_score=None, represents=False)
+    assert await closing.end(platform, "tracking")
     assert not await WaitingFile.exists()
 
 
@@ -380,6 +478,13 @@ async def test_an_end_waits_for_a_model_that_the_platform_failed(platform: Platf
 # -- what earlier releases took ------------------------------------------------------------------------
 
 
+async def upgrade() -> None:
+    """Pretend that the database was upgraded just now."""
+    await execute_many(
+        "UPDATE tortoise_migrations SET applied_at = ? WHERE name = ?", [(now(), giving_back._UPGRADE)]
+    )
+
+
 async def test_what_a_dead_worker_took_is_given_back(platform: Platform, tmp_path: Path) -> None:
     """Rows as release 0.4 left them after a rescoring and a model whose workers were killed."""
     lost, other = [
@@ -405,6 +510,7 @@ async def test_what_a_dead_worker_took_is_given_back(platform: Platform, tmp_pat
     evaluation_id = await models.send(costly, models.layers(), of="eve")
     await evaluations.mark_failed(await models.claimed(), "not_scored")
 
+    await upgrade()
     found = await giving_back.taken(platform.tasks.things)
     assert [(one.evaluation_id, one.not_run) for one in found.models] == [(evaluation_id, "")]
     assert [(one.submission_id, one.reason) for one in found.places] == [(lost.id, problem)]
@@ -427,6 +533,7 @@ async def test_a_model_is_given_back_once(platform: Platform) -> None:
     costly = models.priced(platform, "3")
     evaluation_id = await models.send(costly, models.layers(), of="eve")
     await evaluations.mark_failed(await models.claimed(), "not_scored")
+    await upgrade()
     (model,) = (await giving_back.taken(platform.tasks.things)).models
     await giving_back.give_back(model, actor="test")
     await evaluations.mark_failed(await models.claimed(), "not_scored")
@@ -434,3 +541,22 @@ async def test_a_model_is_given_back_once(platform: Platform) -> None:
     await giving_back.give_back(model, actor="test")
     assert (await accounts.find("eve")).credits == 3
     assert (await evaluations.find(evaluation_id)).code == "not_scored"
+
+
+async def test_verdicts_since_the_upgrade_are_not_given_back(platform: Platform, tmp_path: Path) -> None:
+    rows = [await submit(platform, tmp_path, name, keep) for name, keep in (("ada", 0.9), ("bob", 0.8))]
+    await Submission.filter(id=rows[0].id).update(scorer_version="0", rank_score=None, represents=False)
+    await Scoring.filter(submission_id=rows[0].id).update(scorer_version="0")
+    await models.send(platform, models.layers(), of="eve")
+    await evaluations.mark_failed(await models.claimed(), "not_scored")
+    assert (await giving_back.taken(platform.tasks.things)).models == ()
+    found = await giving_back.taken(platform.tasks.things, now())
+    assert (len(found.models), len(found.places)) == (1, 1)
+    await upgrade()
+    assert await giving_back.taken(platform.tasks.things) == found
+    stored = platform.settings.data_dir / "storage" / scorings.storage_key(rows[0].sha256)
+    stored.unlink()
+    await Submission.filter(id=rows[0].id).update(standing="banned")
+    await rescoring.rescore(platform, "tracking", apply=True, actor="test")
+    await Submission.filter(id=rows[0].id).update(standing="ranked")
+    assert (await giving_back.taken(platform.tasks.things)).places == ()

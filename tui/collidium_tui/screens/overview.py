@@ -65,6 +65,7 @@ def findings(overview: Overview, times: Times) -> list[str]:
         *_failures(overview),
         *_queue(overview),
         *_models(overview),
+        *_files(overview),
         *(f"plugin failed to load: {failure}" for failure in overview.plugins_failed),
         *_tasks(overview),
     ]
@@ -151,6 +152,15 @@ def _models(overview: Overview) -> list[str]:
     if overview.models_not_run is not None:
         return [f"{waited}, and nothing runs models: {overview.models_not_run}"]
     return [waited] if overview.at - oldest >= MODEL_OLD else []
+
+
+def _files(overview: Overview) -> list[str]:
+    if not overview.files_not_retried:
+        return []
+    return [
+        f"no longer tried: {counted(overview.files_not_retried, 'files')} that cannot be scored again "
+        "(collidium challenge waiting NAME)"
+    ]
 
 
 def _tasks(overview: Overview) -> list[str]:

@@ -270,6 +270,15 @@ async def waiting_files(challenge: str) -> Response:
     return answer_list(await waiting.find(challenge))
 
 
+@blueprint.post("/challenges/<challenge>/waiting/retry")
+@operation_id("retry_waiting")
+@document_response(list[WaitingFile])
+@idempotent
+async def retry_waiting(challenge: str) -> Response:
+    """Try the files that wait in a challenge again, now and for another day."""
+    return answer_list(await waiting.retry(challenge, **audit_fields()))
+
+
 @blueprint.post("/challenges/<challenge>/submissions/<submission_id>/leave-out")
 @operation_id("leave_out")
 @validate_request(LeaveOutBody)

@@ -86,6 +86,7 @@ async def overview() -> Response:
     freeze = await operations.current_freeze()
     standing = await reports.standing()
     models = await model_runners.waiting()
+    files = await waiting.number()
     silent = (
         task for task in await tasklist.list_tasks(here.tasks) if task.listed and task.reason is not None
     )
@@ -106,7 +107,8 @@ async def overview() -> Response:
             models_waiting=models.number,
             oldest_model_at=models.oldest_at,
             models_not_run=await model_runners.why_none() or None,
-            files_waiting=await waiting.number(),
+            files_waiting=files.waiting,
+            files_not_retried=files.not_retried,
             plugins_failed=tuple(here.plugins.failures),
             tasks_silent=tuple(SilentTask.of(task) for task in silent),
             **asdict(await reports.queue()),

@@ -2,22 +2,25 @@
 
 Such models failed for good, and files lost their place as if they could not be decoded. Rows do not record
 how these differ from models and files that were rejected for their content, so all of them are tried again,
-a model once.
+a model once. Verdicts since the upgrade of the database are rightful: they stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
+
+from tortoise.timezone import now
 
 from collidium import accounts, operations
 from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Challenge, Evaluation, Rescoring, Submission
 from collidium.benchmarks.submissions import evaluations, replay, scorings
 from collidium.benchmarks.submissions.replay import Target
-from collidium.database import transactional
+from collidium.database import applied_at, transactional
 from collidium.scoring.truth.versions import whole
 
 if TYPE_CHECKING:
@@ -28,6 +31,10 @@ _TAKEN: Final = "not_scored"
 #: The action in the audit log.
 _ACTION: Final = "give_back"
 _UNKNOWN: Final = "the reason is not recorded"
+#: The migration of the release that no longer takes anything.
+_UPGRADE: Final = "0007_waiting_files"
+#: What decides about all places of a challenge anew, in the audit log.
+_DECIDE: Final = ("rescore", "split", "end_challenge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +73,20 @@ class Taken:
         return sorted({place.challenge for place in self.places})
 
 
-async def taken(tasks: Mapping[str, Task]) -> Taken:
-    """Return what may have been taken from models and submissions to these tasks."""
+async def taken(tasks: Mapping[str, Task], before: datetime | None = None) -> Taken:
+    """Return what may have been taken from models and submissions to these tasks.
+
+    Only verdicts from ``before`` a moment; default: when the database was upgraded from such a release.
+    """
+    before = before or await applied_at(_UPGRADE) or now()
     rows = {row.name: row for row in await Challenge.filter(truth_version__isnull=False).order_by("name")}
-    failed = await Evaluation.filter(state="failed", code=_TAKEN).order_by("received_at", "id")
-    models = [row for row in failed if not await _is_given_back(row)]
+    failed = Evaluation.filter(state="failed", code=_TAKEN, ended_at__lt=before)
+    models = [row for row in await failed.order_by("received_at", "id") if not await _is_given_back(row)]
     places = [
-        place for row in rows.values() if row.task in tasks for place in await _places(row, tasks[row.task])
+        place
+        for row in rows.values()
+        if row.task in tasks and not await operations.is_recorded_since(before, _DECIDE, row.name)
+        for place in await _places(row, tasks[row.task])
     ]
     return Taken(tuple(_model(model, rows.get(model.challenge)) for model in models), tuple(places))
 

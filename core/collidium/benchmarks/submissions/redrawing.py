@@ -92,6 +92,8 @@ class Redrawing:
 
         Raises FilesWait if some cannot be scored now.
         """
+        await waiting.give_up(self.waits)
+        await waiting.require_retried(self.waits)
         self.kept.update(await waiting.left_out(self.waits))
         missing = await self.missing() if self.versions else {}
         rows = [row for some in in_chunks(missing) for row in await Submission.filter(id__in=some)]
@@ -117,7 +119,9 @@ class Redrawing:
                     await self._keep(row, made, missing[row.id])
                     failpoints.reached("rescore.redrawn")
         if waits:
+            await waiting.give_up(self.waits)
             await waiting.require_none(self.waits)
+            self.kept.update(await waiting.left_out(self.waits))
 
     async def _files(self, rows: Iterable[Submission]) -> dict[str, str]:
         """The hash of the predictions of each submission for these events."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -84,12 +84,14 @@ async def rescore(
     http_request_id: str = "",
     progress: Progress | None = None,
     applied: Applied | None = None,
+    resumes: bool = False,
 ) -> Review:
     """Score all submissions to a challenge again and return the changes, which are only made with ``apply``.
 
     ``percent``: make this part of the events public, and hold back the rest until the challenge closes.
     ``pays``: whether new bests are paid, and a split may close other challenges: the operator has the scope
     for all challenges. ``applied`` is called with the changes in the transaction that makes them.
+    ``resumes``: files that were tried for a day are not tried again.
 
     Raises NotFound, Conflict for a challenge without truth or one that cannot be split, Forbidden for a split
     that the operator may not make, and ScoringFailed if the scorer fails.
@@ -105,6 +107,8 @@ async def rescore(
     action = "rescore" if percent is None else "split"
     problems: dict[str, str] = {}
     redrawing = await Redrawing.of(target)
+    for waits in () if resumes else (target, redrawing.waits):
+        await waiting.restart(waits)
     while True:
         try:
             problems |= await score_missing(platform, target, problems, progress)
@@ -153,12 +157,17 @@ async def score_missing(
     progress: Progress | None = None,
     *,
     waits_for_task: bool = False,
+    unranked: Collection[str] = (),
 ) -> dict[str, str]:
     """Score submissions that have no scores of the target yet; returns problems by submission.
 
     A file that cannot be scored for reasons that are not its own keeps its scores and waits; with
-    ``waits_for_task`` also one over which the task fails. Raises FilesWait, and otherwise ScoringFailed.
+    ``waits_for_task`` also one over which the task fails. Nothing waits for lost files of submissions without
+    a rank: those that are not ``ranked``, and the ids ``unranked``. Raises FilesWait, and otherwise
+    ScoringFailed.
     """
+    await waiting.give_up(target, unranked)
+    await waiting.require_retried(target)
     problems = await waiting.left_out(target)
     done = await scorings.scored(target.challenge, target.versions)
     await waiting.resolve_scored(target, done)
@@ -189,7 +198,12 @@ async def score_missing(
         group = list(same)
         made = await _score_kept(platform, target, sha256, waits_for_task=waits_for_task)
         if isinstance(made, _Waits):
-            gone = [row.id for row in group if _is_gone(row, made.error)]
+            gone = [
+                row.id
+                for row in group
+                if _is_gone(row, made.error)
+                or (isinstance(made.error, MissingFile) and (row.standing != "ranked" or row.id in unranked))
+            ]
             problems |= dict.fromkeys(gone, made.reason)
             await waiting.resolve(target, gone)
             await waiting.note(target, [row.id for row in group if row.id not in gone], made.reason)
@@ -211,8 +225,9 @@ async def score_missing(
         finished += len(group)
         if progress:
             progress(finished, len(rows))
+    await waiting.give_up(target, unranked)
     await waiting.require_none(target)
-    return problems
+    return problems | await waiting.left_out(target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +402,8 @@ async def _work(platform: Platform, row: Rescoring) -> None:
         raise
     except FilesWait as error:
         logger.warning("rescoring of %s: %s", row.challenge, error)
-        await _change(row, lease="", leased_until=error.retry_at)
+        # Later only for files that an operator starts again, or leaves out, which is not missed.
+        await _change(row, lease="", leased_until=error.retry_at or now() + waiting.RETRIED_FOR)
     except Exception as error:  # whatever scoring raises is kept with the order
         if is_away(error) or scorings.is_passing(error):
             raise  # it is taken again when the lease ends
@@ -425,6 +441,7 @@ async def _rescore(platform: Platform, row: Rescoring) -> None:
         http_request_id=row.http_request_id,
         progress=progress,
         applied=end,
+        resumes=True,
     )
     if not row.applies:
         await end(review)

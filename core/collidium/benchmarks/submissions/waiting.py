@@ -1,16 +1,18 @@
 """Files that had scores and cannot be scored now, for reasons that are not their own.
 
-A rescoring or the end of a challenge waits for them, and retries with growing pauses, until an operator
-leaves them out.
+A rescoring or the end of a challenge waits for them, and retries with growing pauses for a day, until an
+operator starts it again or leaves them out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from tortoise.expressions import F, Q
+from tortoise.functions import Count, Min
 from tortoise.timezone import now
 
 from collidium import operations, records
@@ -27,24 +29,42 @@ if TYPE_CHECKING:
 
 #: The pauses between attempts to score a file.
 PAUSES: Final = Backoff(first=timedelta(seconds=30), longest=timedelta(hours=1))
+#: How long they are tried again for a target, from when its first file could not be scored.
+RETRIED_FOR: Final = timedelta(days=1)
 _REASON_LENGTH: Final = 500
 
 
 class FilesWait(Unavailable):
-    """Files of submissions cannot be scored now; nothing has changed."""
+    """Files of submissions cannot be scored now; nothing has changed. ``retry_at``: None: not retried."""
 
-    def __init__(self, number: int, reason: str, retry_at: datetime) -> None:
+    def __init__(self, number: int, reason: str, retry_at: datetime | None) -> None:
+        when = f"retried after {retry_at:%Y-%m-%d %H:%M:%S} UTC" if retry_at else "no longer retried"
         super().__init__(
-            f"waiting: {number} files: {reason}; retried after {retry_at:%Y-%m-%d %H:%M:%S} UTC "
-            "(collidium challenge waiting lists them, and leaves one out)"
+            f"waiting: {number} files: {reason}; {when} "
+            "(collidium challenge waiting lists them, tries them again, and leaves one out)"
         )
         self.retry_at = retry_at
 
 
 async def left_out(target: Target) -> dict[str, str]:
-    """Why submissions have no new scores that an operator left out, by id."""
+    """Why submissions have no new scores that were left out, by id."""
     rows = await _of(target).filter(left_out_at__isnull=False)
-    return {row.submission_id: f"an operator left it out: {row.reason}" for row in rows}
+    return {row.submission_id: row.reason for row in rows}
+
+
+async def give_up(target: Target, unranked: Collection[str] = ()) -> None:
+    """Leave out submissions without a rank that were tried for a day: no operator has to decide about them.
+
+    These are all that are not ``ranked``, and the ids ``unranked``.
+    """
+    rows = await _of(target).filter(left_out_at__isnull=True)
+    tried = [row.submission_id for row in rows if _retry_at([row]) is None]
+    for some in in_chunks(tried):
+        ranked = map(
+            str, await Submission.filter(id__in=some, standing="ranked").values_list("id", flat=True)
+        )
+        without = set(some) - (set(ranked) - set(unranked))
+        await _of(target).filter(submission_id__in=without).update(left_out_at=now())
 
 
 async def note(target: Target, submission_ids: Iterable[str], reason: str) -> None:
@@ -109,18 +129,76 @@ async def require_none(target: Target) -> None:
     """Raise FilesWait if a file waits that is not left out."""
     rows = await _of(target).filter(left_out_at__isnull=True).order_by("retry_at", "id")
     if rows:
-        raise FilesWait(len(rows), rows[0].reason, rows[0].retry_at)
+        raise FilesWait(len(rows), rows[0].reason, _retry_at(rows))
+
+
+async def require_retried(target: Target) -> None:
+    """Raise FilesWait if files wait that are no longer retried."""
+    rows = await _of(target).filter(left_out_at__isnull=True).order_by("retry_at", "id")
+    if rows and _retry_at(rows) is None:
+        raise FilesWait(len(rows), rows[0].reason, None)
+
+
+def _retry_at(rows: Sequence[WaitingFile]) -> datetime | None:
+    """When the files that wait for a target are tried again; None if they are not."""
+    first = min(row.retry_at for row in rows)
+    return first if first < min(row.since for row in rows) + RETRIED_FOR else None
 
 
 async def is_paused(target: Target) -> bool:
     """Whether files wait, and none is due."""
-    rows = _of(target).filter(left_out_at__isnull=True)
-    return await rows.exists() and not await rows.filter(retry_at__lte=now()).exists()
+    rows = await _of(target).filter(left_out_at__isnull=True)
+    if rows and _retry_at(rows) is None:
+        await give_up(target)  # an operator may have disqualified them
+        rows = await _of(target).filter(left_out_at__isnull=True)
+    retry_at = _retry_at(rows) if rows else now()
+    return retry_at is None or retry_at > now()
 
 
-async def number() -> int:
-    """The number of files that wait, of all challenges."""
-    return await WaitingFile.filter(left_out_at__isnull=True).count()
+@dataclass(frozen=True, slots=True)
+class Number:
+    """How many files wait, of all challenges, and how many of them are no longer retried."""
+
+    waiting: int
+    not_retried: int
+
+
+async def number() -> Number:
+    """Count the files that wait."""
+    by_target = WaitingFile.filter(left_out_at__isnull=True).annotate(
+        number=Count("id"), first=Min("since"), next=Min("retry_at")
+    )
+    names = ("challenge", "scorer_version", "truth_version")
+    rows = await by_target.group_by(*names).values(*names, "number", "first", "next")
+    stopped = (row["number"] for row in rows if row["next"] >= row["first"] + RETRIED_FOR)
+    return Number(sum(row["number"] for row in rows), sum(stopped))
+
+
+async def restart(target: Target) -> None:
+    """Try the files that wait for a target again, for another day."""
+    await _restart(_of(target))
+
+
+async def _restart(rows: QuerySet[WaitingFile]) -> int:
+    moment = now()
+    return await rows.filter(left_out_at__isnull=True).update(since=moment, retry_at=moment, attempts=0)
+
+
+@transactional
+async def retry(challenge: str, *, actor: str, http_request_id: str) -> list[records.WaitingFile]:
+    """Try the files that wait in a challenge again, now and for another day. Raises NotFound and Conflict."""
+    await challenges.locked(challenge)
+    tried = await _restart(WaitingFile.filter(challenge=challenge))
+    if not tried:
+        raise Conflict(f"nothing waits in {challenge!r}")
+    await operations.record(actor, "retry_waiting", challenge, {"files": tried}, http_request_id)
+    await _go_on(challenge)
+    return await find(challenge)
+
+
+async def _go_on(challenge: str) -> None:
+    """Have an order that waits taken at once."""
+    await Rescoring.filter(challenge=challenge, lease="", ended_at__isnull=True).update(leased_until=now())
 
 
 async def reasons(challenge: str) -> dict[str, str]:
@@ -136,7 +214,19 @@ async def find(challenge: str) -> list[records.WaitingFile]:
     )
     ids = [row.submission_id for row in rows]
     names = dict(await Submission.filter(id__in=ids).values_list("id", "hub_username"))
-    return [_view(row, names.get(row.submission_id, "")) for row in rows]
+    pending: dict[tuple[str, str], list[WaitingFile]] = {}
+    for row in rows:
+        if row.left_out_at is None:
+            pending.setdefault((row.scorer_version, row.truth_version), []).append(row)
+    retry_at = {versions: _retry_at(some) for versions, some in pending.items()}
+    return [
+        _view(
+            row,
+            names.get(row.submission_id, ""),
+            None if row.left_out_at else retry_at[row.scorer_version, row.truth_version],
+        )
+        for row in rows
+    ]
 
 
 @transactional
@@ -156,17 +246,16 @@ async def leave_out(
         raise Conflict(f"the submission {submission_id} was left out before")
     for row in pending:
         details = {"challenge": challenge, "reason": reason, "waited_for": row.reason}
-        row.left_out_at, row.reason = now(), reason[:_REASON_LENGTH]
+        row.left_out_at, row.reason = now(), f"an operator left it out: {reason}"[:_REASON_LENGTH]
         await row.save()
         await operations.record(actor, "leave_out", submission_id, details, http_request_id)
-    # An order that waits goes on at once.
-    await Rescoring.filter(challenge=challenge, lease="", ended_at__isnull=True).update(leased_until=now())
+    await _go_on(challenge)
     submission = await Submission.get(id=submission_id)
-    return _view(pending[0], submission.hub_username)
+    return _view(pending[0], submission.hub_username, None)
 
 
-def _view(row: WaitingFile, hub_username: str) -> records.WaitingFile:
-    return records.WaitingFile.of(row, hub_username=hub_username)
+def _view(row: WaitingFile, hub_username: str, retry_at: datetime | None) -> records.WaitingFile:
+    return records.WaitingFile.of(row, hub_username=hub_username, retry_at=retry_at)
 
 
 def _of(target: Target) -> QuerySet[WaitingFile]:

@@ -204,20 +204,26 @@ def rescore(
 @name_argument
 @click.option("--leave-out", "left_out", metavar="SUBMISSION", help="Wait for it no longer; needs --reason.")
 @click.option("--reason", help="Why it is left out; for the audit log, and with the submission.")
+@click.option("--retry", is_flag=True, help="Try all of them again, now and for another day.")
 @key_option
 @json_option
-def waiting(name: str, left_out: str | None, reason: str | None, idempotency_key: str | None) -> None:
+def waiting(
+    name: str, left_out: str | None, reason: str | None, retry: bool, idempotency_key: str | None
+) -> None:
     """List the files that a rescoring or the end of NAME waits for, or leave one out; needs ADMIN_TOKEN.
 
-    Files wait while workers are killed or the storage does not have them, and are tried again. A submission
-    that is left out keeps its scores and loses its rank with the new ones.
+    Files wait while workers are killed or the storage does not have them, and are tried again for a day. A
+    submission that is left out keeps its scores and loses its rank with the new ones.
 
     \b
     collidium challenge waiting jets-2027
+    collidium challenge waiting jets-2027 --retry
     collidium challenge waiting jets-2027 --leave-out 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48 --reason "..."
     """
     if (left_out is None) != (reason is None):
         raise click.UsageError("give --leave-out and --reason together")
+    if retry and left_out is not None:
+        raise click.UsageError("give either --retry or --leave-out")
     with client() as server:
         if left_out is not None and reason is not None:
             done = server.admin_leave_out(name, left_out, reason, idempotency_key=idempotency_key)
@@ -232,7 +238,11 @@ def waiting(name: str, left_out: str | None, reason: str | None, idempotency_key
                 "left out": "left_out_at",
                 "reason": "reason",
             }
-            show_items(list(server.admin_waiting_files(name)), columns)
+            if retry:
+                found = server.admin_retry_waiting(name, idempotency_key=idempotency_key)
+            else:
+                found = server.admin_waiting_files(name)
+            show_items(list(found), columns)
 
 
 @click.command()

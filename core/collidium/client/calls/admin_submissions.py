@@ -244,6 +244,28 @@ class AdminSubmissionCalls:
         return Call("GET", where, listed(WaitingFile), Credential.ADMIN)
 
     @endpoint
+    def admin_retry_waiting(
+        self, challenge: str, *, idempotency_key: str | None = None
+    ) -> Call[Page[WaitingFile]]:
+        """Try the files that wait in a challenge again, now and for another day.
+
+        Parameters
+        ----------
+        challenge : str
+        idempotency_key : str, optional
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge.
+        Conflict
+            If nothing waits.
+        """
+        where = f"/admin/challenges/{segment(challenge)}/waiting/retry"
+        headers = idempotency_header(idempotency_key)
+        return Call("POST", where, listed(WaitingFile), Credential.ADMIN, headers=headers)
+
+    @endpoint
     def admin_leave_out(
         self, challenge: str, submission_id: str, reason: str, *, idempotency_key: str | None = None
     ) -> Call[WaitingFile]:

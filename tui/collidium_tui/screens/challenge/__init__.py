@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,15 +14,22 @@ from collidium_tui.screen import ConsoleScreen, ListData, ListsScreen, OpenedScr
 from collidium_tui.screens.challenge import actions, columns
 from collidium_tui.widgets.form import Field, Form
 from collidium_tui.widgets.table import PAGE, Table
+from collidium_tui.widgets.text import counted
 
 if TYPE_CHECKING:
-    from collidium.client import AsyncClient, Challenge, Page
+    from collidium.client import AsyncClient, Challenge, Page, WaitingFile
 
 
 async def open_challenge(screen: ConsoleScreen[Any], name: str) -> None:
     """Open a challenge; raises NotFound if it is not listed."""
     challenge = await screen.session.call(lambda client: client.challenge(name))
     screen.app.push_screen(ChallengeScreen(challenge))
+
+
+def waiting_text(files: Sequence[WaitingFile]) -> str:
+    """Describe the files that a challenge waits for."""
+    stopped = ", no longer tried" if files[0].retry_at is None else ""
+    return f"{counted(len(files), 'files')}: {files[0].reason}{stopped}"
 
 
 class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challenge"]):
@@ -54,6 +61,8 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
         self.challenge = challenge
         #: The account whose submissions are listed; None: all.
         self.user: str | None = None
+        #: Files that a rescoring or the end waits for.
+        self.waiting: list[WaitingFile] = []
 
     def content(self) -> ComposeResult:
         yield Static(id="challenge")
@@ -74,6 +83,7 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
     async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[Challenge, Page[Any]]:
         name = self.challenge.name
         challenge = await client.challenge(name)
+        self.waiting = [file for file in await client.admin_waiting_files(name) if file.left_out_at is None]
         match table.id:
             case "places":
                 return challenge, await client.leaderboard(name, limit=PAGE, cursor=table.cursor)
@@ -93,6 +103,7 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
             head.shown_state,
             *(f"{name} {self.times.show(at)}" for name, at in dates if at is not None),
             *(columns.about(head.card) if head.card else []),
+            *([f"waiting: {waiting_text(self.waiting)}"] if self.waiting else []),
             *([f"ONLY {self.user}"] if self.user else []),
         ]
         self.show_line("#challenge", " · ".join(facts))
