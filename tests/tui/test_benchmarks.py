@@ -401,8 +401,7 @@ async def test_a_split_names_the_boards_that_it_closes(server: ServerProcess, op
             await pilot.press("h")
             await types(pilot, "percent", "50")
             await pilot.press("enter")
-            await shows(pilot, "With 50 per cent public,", "timed-2027 will accept no")
-            await shows(pilot, "submissions until timed is closed by command")
+            await shows(pilot, "With 50 per cent public,", "timed-2027 will accept no", "closed by command")
             await pilot.press("escape")
         assert operator.task("timed").phase is None
     finally:
