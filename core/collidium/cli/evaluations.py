@@ -234,7 +234,7 @@ def reproduce(
         model = model or Path("model.onnx")
         submitted = require_same_files(sent, model, manifest or model.with_name("manifest.toml"))
         loaded, task = read_model(model, manifest)
-        where = source_or_training_data(sent.challenge, where)
+        where = source_or_training_data(sent.challenge, task, where)
         parameters = check(loaded, task).n_params
         dataset, wanted = open_dataset(loaded, task, events, **where)
         path = Path(directory, "predictions.parquet")

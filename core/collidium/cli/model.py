@@ -106,7 +106,9 @@ def run(file: Path, manifest: Path | None, events: EventRange | None, output: Pa
 
     loaded, task = read_model(file, manifest)
     where = f" --from {source['source']}" if source["source"] else ""
-    dataset, wanted = open_dataset(loaded, task, events, **source_or_training_data(task.card.name, source))
+    dataset, wanted = open_dataset(
+        loaded, task, events, **source_or_training_data(task.card.name, task, source)
+    )
     with progress_bar("Running (events)") as progress:
         rows = write_predictions(loaded, task, dataset, wanted, output, progress=progress)
     record = {"task": task.card.name, "events": str(wanted), "rows": rows, "predictions": output}
@@ -138,7 +140,7 @@ def time(file: Path, manifest: Path | None, events: EventRange | None, blocks: i
     collidium model time model.onnx --from ./ttbar --events 0:20 --blocks 1 --json
     """
     loaded, task = read_model(file, manifest)
-    where = source_or_training_data(task.card.name, source)
+    where = source_or_training_data(task.card.name, task, source)
     dataset, wanted = open_dataset(loaded, task, events, first=TIMED, **where)
     show_value(measure_speed(loaded, task, dataset, wanted, blocks), _print_timing)
 

@@ -50,23 +50,31 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         type=SourceType(file_okay=False),
         metavar="DIR|REPO",
         help="Dataset with the inputs: a directory, or a repository on the hub; default: the training data "
-        "of the task on the server.",
+        "of the task on the server, or without those the events that come with the package.",
     )
     for option in (hub_options, cache_option, config_option):
         command = option(command)
     return source(command)
 
 
-def source_or_training_data(name: str, where: dict[str, Any]) -> dict[str, Any]:
+def source_or_training_data(name: str, task: Task, where: dict[str, Any]) -> dict[str, Any]:
     """Return the options of :func:`source_options`, by default for the training data of a task or challenge.
 
-    Raises InvalidInput if there is no training data.
+    Without those, the events that come with the package. Raises InvalidInput if there are neither.
     """
+    from collidium.datasets import sample
+    from collidium.errors import InvalidInput
+
     if where["source"] is not None:
         return where
-    names = "source", "hub", "config", "revision"
     found = training_data(name, where["hub"], where["config"], where["revision"])
-    return {**where, **dict(zip(names, found, strict=True))}
+    if found is not None:
+        return {**where, **dict(zip(("source", "hub", "config", "revision"), found, strict=True))}
+    directory = sample.packaged([*task.card.inputs, *task.card.truth_sources])
+    if directory is None:
+        raise InvalidInput(f"{name} has no training data: name a dataset with --from")
+    note(f"{name} has no training data: these are the few events that come with the package.")
+    return {**where, "source": str(directory), "hub": None, "config": None, "revision": None}
 
 
 def measure_speed(model: Model, task: Task, dataset: Dataset, events: EventRange, blocks: int) -> Timing:

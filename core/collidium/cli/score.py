@@ -108,7 +108,10 @@ def score(
         with client() as server:
             task = server.task(name).name
     if source is None:
-        source, hub, config, revision = training_data(name, hub, config, revision)
+        found = training_data(name, hub, config, revision)
+        if found is None:
+            raise InvalidInput(f"{name} has no training data: name a dataset with --from")
+        source, hub, config, revision = found
     place = locate_source(source, hub, revision)
     try:
         with progress_bars(_BARS) as progress:
@@ -137,15 +140,12 @@ def score(
 
 def training_data(
     name: str, hub: str | None, config: str | None, revision: str | None
-) -> tuple[str, str, str, str]:
-    """Return repository, hub, config and revision of the training data of a task or challenge.
-
-    Raises InvalidInput if its card names none.
-    """
+) -> tuple[str, str, str, str] | None:
+    """Return repository, hub, config and revision of the training data of a task, if it has any."""
     with client() as server:
         data, backend = server.task(name).training_data, server.backend
     if data is None:
-        raise InvalidInput(f"{name} has no training data: name a dataset with --from")
+        return None
     return (
         data.repository,
         hub or data.hub or f"{backend}/hub",

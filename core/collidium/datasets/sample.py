@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,3 +19,9 @@ SOURCES: Final[Mapping[str, str]] = {
     "ttbar_pu40": "Collidium, built-in pipeline (ACTS and Pythia)",
     CONFIG: "CERN/ColliderML-Release-1, arXiv:2512.15230",
 }
+
+
+def packaged(tables: Sequence[str]) -> Path | None:
+    """The directory of the packaged events that have all of these tables; None if none have."""
+    found = (one for one in PACKAGED if all((one / f"{table}.parquet").exists() for table in tables))
+    return next(found, None) if tables else None

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.core.datasets.events import tables_of
 from tests.hub import token_on
+from tests.sandboxes import allowance
 from tests.tasks.jets.events import FLAVOURS, predictions, tables
 
 from collidium import plugins
@@ -85,6 +86,33 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A server without truth, and without anything on its hub."""
     with ServerProcess(tmp_path_factory.mktemp("fresh")) as server:
         yield Site(server, token_on(server.data_dir / "hub", "lena"))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3 * 3600)
+@pytest.mark.parametrize("size", ["demo", "workshop"])
+def test_every_folder_runs_on_a_seeded_server(tmp_path: Path, size: str) -> None:
+    """With the data that the cards name; ``workshop`` simulates for half an hour."""
+    with ServerProcess(tmp_path / "server", env=allowance()) as server:
+        site = Site(server, server.add_user("lena"))
+        command = [sys.executable, "-m", "collidium", "seed", "--size", size]
+        environment = {**server.environment, "PLATFORM_BACKEND": server.base_url}
+        seeded = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert seeded.returncode == 0, seeded.stderr
+        with Client(server.base_url) as client:
+            names = [task.name for task in client.tasks()]
+        for name in names:
+            folder = tmp_path / name
+            site.done("start", name, str(folder))
+            site.train(folder)
+            submitted = subprocess.run(
+                ["sh", str(folder / "submit.sh"), "--json"],
+                env=site.environment,
+                capture_output=True,
+                text=True,
+            )
+            assert "scores" in json.loads(submitted.stdout), (name, submitted.stderr)
+        assert sorted(names) == sorted(plugins.load().tasks().things)
 
 
 def test_a_card_names_data_and_the_commands_that_fetch_it(site: Site, tmp_path: Path) -> None:

@@ -126,16 +126,15 @@ def _source(data: TaskData | None, backend: str) -> dict[str, Any] | None:
 
 def _built_in(tables: list[str]) -> dict[str, Any] | None:
     """Return the source of the packaged events that have all tables; None if none have."""
-    from collidium.datasets import Dataset
-    from collidium.datasets.sample import PACKAGED
+    from collidium.datasets import Dataset, sample
 
-    for directory in PACKAGED:
-        if tables and all((directory / f"{table}.parquet").exists() for table in tables):
-            ids = Dataset(directory).table(tables[0]).event_ids
-            here = {"source": str(directory), "hub": None, "revision": None, "config": None}
-            events = [int(min(ids)), int(max(ids)) + 1]
-            return {**here, "tables": list(dict.fromkeys(tables)), "events": events, "has_truth": True}
-    return None
+    directory = sample.packaged(tables)
+    if directory is None:
+        return None
+    ids = Dataset(directory).table(tables[0]).event_ids
+    here = {"source": str(directory), "hub": None, "revision": None, "config": None}
+    events = [int(min(ids)), int(max(ids)) + 1]
+    return {**here, "tables": list(dict.fromkeys(tables)), "events": events, "has_truth": True}
 
 
 def _without_training_data(description: dict[str, Any]) -> str:

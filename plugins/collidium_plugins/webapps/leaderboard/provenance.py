@@ -120,7 +120,7 @@ def _commands(submission: Submission) -> str:
             "pip install 'collidium[onnx]'",
             f"collidium bundle {submission.submission_id} --model model.onnx --manifest manifest.toml",
             "collidium model reproduce bundle.zip",
-            "collidium model reproduce bundle.zip --from ./events --events 0:1000 --time",
+            "# on your events: collidium model reproduce bundle.zip --from DIRECTORY --events 0:1000",
         )
     model = f" --model-repo {submission.model_repo}" if submission.model_repo else ""
     return shell(
