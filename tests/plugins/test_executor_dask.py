@@ -8,16 +8,20 @@ import os
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.counts import LONG
 from tests.dask_cluster import Cluster, running
+from tests.killing import Killer, workers
 from tests.plugins.dask_calls import parent_of_parent, wait_for_word, wait_with_file
 from tests.waiting import eventually, until
 
 from collidium import plugins, settings
-from collidium.contracts.executor import Limits, StoredFile
+from collidium.contracts.executor import OWN_FAULTS, Limits, StoredFile, WorkerDied
 from collidium.contracts.storage import StorageUnavailable
 from collidium.errors import ConfigurationError, Unavailable
 from collidium.server.doctor import Check, examine
@@ -84,6 +88,26 @@ async def test_calls_of_a_lost_worker_are_repeated(tmp_path: Path) -> None:
             process = int(cancelled.read_text())
             hanging.cancel()
             await until(lambda: not Path(f"/proc/{process}").exists())
+
+
+def workers_of(cluster: Cluster, _: int) -> list[int]:
+    """The processes of both machines that run calls."""
+    return [worker for machine in cluster.processes[1:3] for worker in workers(machine.pid)]
+
+
+@pytest.mark.parametrize("_", range(20 if LONG else 1))
+async def test_a_killed_process_of_a_worker_is_repeated(executor: Dask, cluster: Cluster, _: int) -> None:
+    with Killer(cluster.processes[1].pid, find=partial(workers_of, cluster)) as killer:
+        made = executor.map_repeating(parent_of_parent, [0, 1], LIMITS, raises=())
+        assert len([pid async for pid in made]) == 2
+        await until(lambda: len(killer.killed) == 1)
+
+
+async def test_processes_of_workers_killed_for_ever(executor: Dask, cluster: Cluster) -> None:
+    killer = Killer(cluster.processes[1].pid, inf, find=partial(workers_of, cluster))
+    with killer, pytest.raises(WorkerDied) as caught:
+        await anext(executor.map_repeating(parent_of_parent, [0], LIMITS, raises=()))
+    assert not isinstance(caught.value, OWN_FAULTS)
 
 
 async def test_calls_of_lost_workers_go_to_new_ones(tmp_path: Path) -> None:

@@ -114,6 +114,7 @@ async def each_second(act: Callable[[], None]) -> AsyncIterator[None]:
 async def _run(
     prepare: Prepare, size: str, dry_run: bool, report: Report, remind: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
+    from collidium.benchmarks.submissions import model_runners
     from collidium.platform import Platform
     from collidium.seeding import checks
     from collidium.seeding.access import endpoint_of, exclusive
@@ -134,6 +135,11 @@ async def _run(
                 note(text)
             async with each_second(remind):
                 done = await seeding.run()
+            models = await model_runners.waiting()
+            if models.number and (reason := await model_runners.why_none()):
+                note(
+                    f"{models.number} models wait until a server or worker runs them; now none does: {reason}"
+                )
     return {
         "steps": done,
         "tasks": [task.card.name for task in seeding.tasks],

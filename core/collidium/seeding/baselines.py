@@ -187,6 +187,7 @@ async def send_model(seeding: Seeding, task: Task, name: str) -> None:
             files["manifest.toml"].decode(),
             check_claim=own,
             model_repo=repo,
+            may_wait=True,  # often the server starts later
         )
     reached("seed.submitted")
 

@@ -101,16 +101,18 @@ async def send(task: str) -> Response:
     challenge, card = await board_of(task)
     if card.largest_file_bytes is None:
         raise Unavailable("the task has no truth yet, so it accepts no predictions")
-    action = ""
+    action = model_repo = ""
     try:
         settings = context.web().settings
         # The same limit as in the backend, which gets the file only after it is on the disk.
         with _in_flight().one_more(sender, settings.evaluations_in_flight):
             async with receive_to_file(request, settings.uploads, card.largest_file_bytes) as file:
                 action = file.fields.get("action", "")
+                model_repo = file.fields.get("model_repo", "").strip()
                 return await _forward(challenge, card, file)
     except SHOWN_ON_FORMS as refusal:
-        return refused(await _page(challenge, card, refusal=refusal, action=action), refusal)
+        page = await _page(challenge, card, refusal=refusal, action=action, model_repo=model_repo[:200])
+        return refused(page, refusal)
 
 
 def _in_flight() -> InFlight:

@@ -95,6 +95,7 @@ async def send(
     to: str = "tracking",
     manifest: str = "",
     recorded: bool = True,
+    may_wait: bool = False,
 ) -> str:
     """Send a model, as if a process had recorded that it runs models; the id of its evaluation."""
     if recorded:
@@ -105,7 +106,9 @@ async def send(
     sent = Predictions(file, hashlib.sha256(model).hexdigest(), len(model))
     async with admissions.admitted(platform, account, to) as admission:
         text = manifest or MANIFEST.format(task=to)
-        row, _ = await receiving.receive(platform, admission, sent, text, check_claim=no_claim)
+        row, _ = await receiving.receive(
+            platform, admission, sent, text, check_claim=no_claim, may_wait=may_wait
+        )
     return str(row.id)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.waiting import eventually_async
 from tortoise.timezone import now
 
 from collidium import accounts
+from collidium.accounts.models import Account
 from collidium.benchmarks import truth_versions
 from collidium.benchmarks.models import Challenge, Evaluation, ModelRunner
 from collidium.benchmarks.submissions import evaluating, evaluations, model_runners, reruns
@@ -57,6 +59,17 @@ async def test_a_model_is_refused_where_nothing_runs_it(platform: Platform) -> N
     with pytest.raises(Unavailable, match="models now: models are not kept from: calls"):
         await send(platform)
     assert not await Evaluation.exists()
+
+
+async def test_models_of_baselines_are_refused_unless_they_may_wait(platform: Platform) -> None:
+    """Seeding queues them for a server that starts later; over the API they are as all others."""
+    await accounts.recognise("ada", signup_grant=Decimal(0))
+    await Account.filter(hub_username="ada").update(baseline=True)
+    with pytest.raises(Unavailable, match="tracking runs no models now"):
+        await send(platform)
+    await models.send(platform, models.layers(), recorded=False, may_wait=True)
+    assert (await model_runners.waiting()).number == 1
+    assert await model_runners.why_none() == "no process that runs them for 30 s"
 
 
 async def test_a_record_counts_for_thirty_seconds(platform: Platform) -> None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from threading import enumerate as enumerate_threads
 
 import pytest
+from tests.counts import LONG
+from tests.killing import Killer
 from tests.waiting import until
 
 from collidium import plugins
+from collidium.datasets import sample
 from collidium.errors import Unavailable
 from collidium.event_display import SAMPLE, EventDisplay, Wanted, display
 from collidium.settings import load
@@ -105,3 +110,18 @@ async def test_the_sample_is_listed_without_a_hub(
         assert "only the built-in sample" in listed.warning
         with pytest.raises(Unavailable, match="does not list"):
             await shown.event(Wanted("ttbar_pu9", 1), withheld=False)
+
+
+@pytest.mark.parametrize("_", range(20 if LONG else 1))
+async def test_a_killed_worker_makes_no_dataset_unusable(shown: EventDisplay, _: int) -> None:
+    wanted = Wanted(sample.CONFIG, 0, SAMPLE)
+    with Killer(os.getpid()) as killer:
+        assert await shown.event(wanted, withheld=False)
+        await until(lambda: len(killer.killed) == 1)
+
+
+async def test_workers_killed_for_ever_show_no_event_yet(shown: EventDisplay) -> None:
+    wanted = Wanted(sample.CONFIG, 0, SAMPLE)
+    with Killer(os.getpid(), inf), pytest.raises(Unavailable, match="interrupted"):
+        await shown.event(wanted, withheld=False)
+    assert await shown.event(wanted, withheld=False)

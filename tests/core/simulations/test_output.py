@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 import pytest_asyncio
 from tests.core.simulations.hostile import write_equal_ids, write_long_page
+from tests.counts import LONG
+from tests.killing import Killer
 from tests.needs import Needs
+from tests.waiting import until
 
 from collidium.contracts.executor import Limits
 from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
@@ -353,6 +357,26 @@ async def test_parts_together_have_the_bytes_of_an_output(parts: Finished) -> No
     size = (parts.folder / "0" / "particles.parquet").stat().st_size
     with pytest.raises(InvalidOutput, match=r"bytes; \d+ are allowed"):
         await replace(parts, checks=replace(parts.checks, max_bytes=int(1.5 * size))).keep()
+
+
+# -- killed workers -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("_", range(20 if LONG else 1))
+async def test_one_killed_worker_keeps_an_output(job: Finished, _: int) -> None:
+    write(job.folder, particles=table(range(6)))
+    with Killer(os.getpid()) as killer:
+        assert len(await job.keep()) == 1
+        await until(lambda: len(killer.killed) == 1)
+
+
+async def test_output_whose_workers_are_killed_is_checked_later(job: Finished) -> None:
+    """Neither the output nor its order is at fault: the attempt is not one of a lost worker."""
+    write(job.folder, particles=table(range(6)))
+    with Killer(os.getpid(), inf), pytest.raises(RunnerUnavailable, match="interrupted") as caught:
+        await job.keep()
+    assert not isinstance(caught.value, WorkerLost)
+    assert len(await job.keep()) == 1
 
 
 # -- hostile output -----------------------------------------------------------------------------------------

@@ -51,6 +51,10 @@ def test_a_team_is_created_and_joined_by_links(
     ada, ben = visitor("team-ada"), visitor("team-ben")
     assert "members only" in ada.get(BOARD).text
     assert f'value="{code}"' in ada.get(f"{TEAM}?invitation={code}").text
+    form = {"action": "new", "name": "Ω & <b>", "csrf_token": ada.csrf}
+    ada.cookies.clear()
+    again = ada.sign_in_again(ada.post(TEAM, data=form, headers=ada.own), token("team-ada")).text
+    assert 'name="name" value="Ω &amp; &lt;b&gt;"' in again
     refused = ada.fill_in(TEAM, action="new", name="Ω")
     assert (refused.status_code, "is for its members" in refused.text) == (403, True)
     assert ada.fill_in(TEAM, action="join", code="nonsense").status_code == 404

@@ -134,6 +134,36 @@ def test_invalid_submissions_are_reported_on_the_page(
     assert "Nothing was submitted" in answer.text
     assert "<b>" not in answer.text
     assert anna.get("/v1/me/submissions").json() == []
+    if fields:
+        assert 'name="model_repo" value="&lt;b&gt;no name&lt;/b&gt;"' in answer.text
+
+
+@pytest.mark.parametrize("size", [100, 4 * 1024**2])
+def test_a_models_name_survives_the_end_of_its_session(
+    anna: Visitor, token: Callable[[str], str], size: int
+) -> None:
+    """Without scripts; the file has to be chosen again."""
+    page = anna.get(SUBMIT).text
+    assert page.index('name="model_repo"') < page.index('name="predictions"'), (
+        "browsers send it in this order"
+    )
+    form = {"csrf_token": anna.csrf, "model_repo": "anna/helix"}
+    anna.cookies.clear()
+    answer = anna.post(SUBMIT, data=form, files={"predictions": b"P" * size}, headers=anna.own)
+    page = anna.sign_in_again(answer, token("submits-again")).text
+    assert 'name="model_repo" value="anna/helix"' in page
+    assert form["csrf_token"] not in answer.text
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"--x\r\n", b"--x\r\nContent-Disposition: form-data; name=a\r\n\r\n\xff"]
+)
+@pytest.mark.parametrize("kind", ["multipart/form-data", "multipart/form-data; boundary=x"])
+def test_a_malformed_form_without_a_session_is_401(anna: Visitor, body: bytes, kind: str) -> None:
+    anna.cookies.clear()
+    answer = anna.post(SUBMIT, content=body, headers={**anna.own, "Content-Type": kind})
+    assert answer.status_code == 401
+    assert "next=%2Fleaderboard%2Ftracking%2Fsubmit" in answer.text
 
 
 def test_a_form_without_its_secret_submits_nothing(anna: Visitor, oracle: Path) -> None:
@@ -181,6 +211,21 @@ def test_links_are_set_on_the_page_of_the_submission(anna: Visitor, web: ServerP
     with Visitor(web.base_url) as anonymous:
         assert "Save links" not in anonymous.get(page).text
         assert anonymous.post(page, data={"model_repo": "anna/other"}).status_code == 401
+
+
+def test_links_survive_the_end_of_their_session(
+    anna: Visitor, oracle: Path, token: Callable[[str], str]
+) -> None:
+    name = anna.get("/v1/me").json()["hub_username"]
+    anna.call("POST", "/v1/benchmark/tracking/submit", content=oracle.read_bytes())
+    (kept,) = anna.get("/v1/me/submissions").json()
+    page = f"/leaderboard/submissions/{kept['submission_id']}"
+    typed = {"model_repo": "anna/helix", "code_url": "https://x.example/a?b=<c>", "paper_url": ""}
+    form = {**typed, "csrf_token": anna.csrf}
+    anna.cookies.clear()
+    again = anna.sign_in_again(anna.post(page, data=form, headers=anna.own), token(name))
+    for field, value in typed.items():
+        assert re.search(rf'name="{field}"[^>]* value="{re.escape(escape(value))}"', again.text), field
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,14 @@ class Visitor(httpx.Client):
         """All of it; the answer that ends it."""
         return self.get(self.consent(self.leave(next_page), token))
 
+    def sign_in_again(self, answer: httpx.Response, token: str) -> httpx.Response:
+        """Follow the link of a page that says the session has ended; the page to which it leads back."""
+        assert answer.status_code == 401, answer.text
+        link = re.search(r'<a class="button primary" href="([^"]*)"', answer.text)
+        assert link is not None, answer.text
+        away = self.get(unescape(link[1])).headers["Location"]
+        return self.get(self.get(self.consent(away, token)).headers["Location"])
+
     @property
     def is_signed_in(self) -> bool:
         return 'action="/web/sign-out"' in self.get("/web/nothing").text

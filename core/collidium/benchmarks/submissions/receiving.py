@@ -34,10 +34,12 @@ async def receive(
     *,
     check_claim: CheckClaim,
     model_repo: str | None = None,
+    may_wait: bool = False,
 ) -> tuple[Evaluation, bool]:
     """Queue a model for the admission's challenge; returns its evaluation, and whether it was sent before.
 
     The same file with the same manifest is run once per scorer and truth, unless it failed or was cancelled.
+    ``may_wait``: also while no process runs models.
 
     Raises
     ------
@@ -78,7 +80,7 @@ async def receive(
         return first, True
     if admission.refusal is not None:
         raise admission.refusal
-    if not admission.account.baseline:  # those of the operators wait for a server
+    if not may_wait:
         await model_runners.require(row.challenge)
     await admissions.require_in_time(platform, admission)
     if model_repo is not None:

@@ -10,9 +10,10 @@ from urllib.parse import urlencode, urlsplit
 from quart import current_app, g, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RoutingException
+from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
 
 from collidium.api import browsers
-from collidium.errors import Forbidden
+from collidium.errors import CollidiumError, Forbidden
 from collidium.sessions import Session
 from collidium_plugins.webapps import context
 
@@ -27,6 +28,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 FIELD: Final = "csrf_token"
 FRONT: Final = "/"
 LONGEST: Final = 4000
+#: What is read of a form with a file whose session has ended.
+_HEAD_BYTES: Final = 64 * 1024
+_HEAD_PARTS: Final = 100
 
 _STATIC: Final = "/web/static/"
 _STREAMS_FORM: Final = "_reads_its_form"
@@ -106,8 +110,33 @@ async def page_to_return_to() -> str:
     if request.method in browsers.SAFE:
         return this_page()
     page = _page_of_form()
-    typed = _that_fit((await request.form).items(multi=True), LONGEST - len(page) - 1) if is_form() else []
+    fields = (await request.form).items(multi=True) if is_form() else ()
+    if _is_streamed():
+        fields = await _before_the_file()
+    typed = _that_fit(fields, LONGEST - len(page) - 1)
     return local(f"{page}?{'&'.join(typed)}" if typed else page)
+
+
+async def _before_the_file() -> list[tuple[str, str]]:
+    """The fields of a form that precede its file, which is not read; none if the form is malformed."""
+    found: list[tuple[str, str]] = []
+    head = bytearray()
+    request.max_content_length = None  # of all the body
+    try:
+        async for chunk in request.body:
+            head += chunk
+            if len(head) >= _HEAD_BYTES:
+                break
+        decoder = MultipartDecoder(request.mimetype_params["boundary"].encode(), max_parts=_HEAD_PARTS)
+        decoder.receive_data(bytes(head[:_HEAD_BYTES]))
+        while not isinstance(event := decoder.next_event(), (NeedData, File, Epilogue)):
+            if isinstance(event, Field):
+                found.append((event.name, ""))
+            elif isinstance(event, Data):
+                found[-1] = found[-1][0], found[-1][1] + event.data.decode()
+    except (LookupError, ValueError, HTTPException, CollidiumError):
+        return []
+    return found
 
 
 def _that_fit(typed: Iterable[tuple[str, str]], room: int) -> list[str]:
