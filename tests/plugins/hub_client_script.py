@@ -10,8 +10,9 @@ import hashlib
 import json
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 
@@ -161,6 +162,52 @@ def do_unsupported() -> None:
     refused(lambda: api.super_squash_history(repo), "501", "keeps all history")
     refused(lambda: api.get_space_runtime(repo), "501", "stores the files of Spaces and does not run them")
     refused(api.list_webhooks, "404", "This hub has no such address")
+
+
+def do_absent() -> None:
+    """What docs/local-hub.md lists as not there raises at once, with one sentence."""
+    repo, some = make("absent"), "0" * 24
+    calls: dict[str, tuple[object, ...]] = {
+        "bucket_info": ("ada/b",),
+        "create_bucket": ("ada/b",),
+        "create_collection": ("title",),
+        "get_collection": (f"ada/title-{some}",),
+        "list_liked_repos": ("ada",),
+        "list_repo_likers": (repo,),
+        "unlike": (repo,),
+        "get_webhook": (some,),
+        "get_user_overview": ("ada",),
+        "list_user_followers": ("ada",),
+        "list_user_repos": (),
+        "get_organization_overview": ("lab",),
+        "list_organization_members": ("lab",),
+        "list_pending_access_requests": (repo,),
+        "duplicate_repo": (repo, f"{repo}-copy"),
+        "get_model_tags": (),
+        "get_dataset_tags": (),
+        "get_sharded_safetensors_metadata": (repo,),
+        "get_dataset_leaderboard": (repo,),
+        "search_spaces": ("tracks",),
+        "list_space_templates": (),
+        "list_spaces_hardware": (),
+        "list_papers": (),
+        "list_jobs_hardware": (),
+        "cancel_job": (),
+        "list_scheduled_jobs": (),
+    }
+    keywords = {"cancel_job": {"job_id": "1"}, "list_papers": {"query": "tracks"}}
+    for name, arguments in calls.items():
+        if (method := getattr(api, name, None)) is None:
+            continue  # of another version
+
+        def call(method: Any = method, name: str = name, arguments: Any = arguments) -> None:
+            result = method(*arguments, **keywords.get(name, {}))
+            if isinstance(result, Iterator):
+                next(result)
+
+        error = error_of(call)
+        assert "404" in error, (name, error)
+        assert "This hub has no such address" in error, (name, error)
 
 
 if __name__ == "__main__":

@@ -101,6 +101,11 @@ def test_older_client_smoke(run: Run, version: str) -> None:
         assert raised is None, f"{scenario}: {raised}"
 
 
+def test_newest_client_where_the_hub_has_nothing(run: Run) -> None:
+    raised = run(INSTALLED, "absent")["absent"]
+    assert raised is None, raised
+
+
 def test_newest_client_without_the_setting(run: Run) -> None:
     raised = run(INSTALLED, "xet", xet=True)["xet"]
     assert raised is None, raised
