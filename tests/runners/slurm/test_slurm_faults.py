@@ -48,6 +48,43 @@ async def test_a_controller_that_restarts_loses_no_job(
         assert (await reaches(runner, handle)).state == JobState.COMPLETED
 
 
+@pytest.mark.long  # sbatch and slurmrestd try for 20 s
+async def test_an_order_without_a_controller_is_not_rejected(
+    make_runner: MakeRunner, backend: str, order: Order, slurm_cluster: SlurmCluster
+) -> None:
+    """The commands and the REST API report themselves that the controller is away."""
+    job, runner = order(), make_runner(backend, slurm_timeout_seconds=60)
+    slurm_cluster.stop_controller()
+    try:
+        with pytest.raises(RunnerUnavailable, match="does not respond: the job is sent again"):
+            await runner.submit(job)
+    finally:
+        slurm_cluster.start_controller()
+    handle = await runner.submit(job)
+    assert len(jobs_of(slurm_cluster, job)) == 1
+    assert (await reaches(runner, handle)).state == JobState.COMPLETED
+
+
+async def test_a_job_that_is_requeued_runs_again_and_completes(
+    make_runner: MakeRunner,
+    backend: str,
+    order: Order,
+    slurm_cluster: SlurmCluster,
+    open_gate: Callable[[], None],
+) -> None:
+    """As after a preemption: its first run is no failure."""
+    runner, job = make_runner(backend), order("gated")
+    handle = await runner.submit(job)
+    await runs(runner, handle)
+    slurm_cluster.command("scontrol", "requeue", handle.partition(".")[0])
+    await reaches(runner, handle, {JobState.QUEUED})
+    # Slurm waits for two minutes.
+    slurm_cluster.command("scontrol", "update", f"jobid={handle.partition('.')[0]}", "starttime=now")
+    await runs(runner, handle)
+    open_gate()
+    assert (await reaches(runner, handle)).state == JobState.COMPLETED
+
+
 async def test_a_command_ends_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A site's wrapper of a command, whose child holds the pipes."""
     squeue = tmp_path / "squeue"
