@@ -21,6 +21,7 @@ from collidium import plugins
 from collidium.benchmarks.truth_versions import find_data, located
 from collidium.client import Client
 from collidium.contracts.task import EventRange
+from collidium.datasets import sample
 from collidium.datasets.writing import write_dataset
 from collidium.errors import CollidiumError
 from collidium.settings import Settings
@@ -154,6 +155,17 @@ def test_a_started_folder_trains_scores_and_submits(site: Site, tmp_path: Path) 
     again = site.run("start", "jets", str(folder))
     assert again.returncode == 3
     assert "exists already" in again.stderr
+
+
+def test_a_folder_predicts_the_events_of_the_package(fresh: Site, tmp_path: Path) -> None:
+    """Where those are what is scored, as after the README's first steps, it ends with a submission."""
+    events = ("--from", str(sample.DIRECTORY), "--config", sample.CONFIG, "--events", "3:5")
+    fresh.done("truth", "import", "tracking", *events)
+    fresh.done("start", "tracking", str(tmp_path / "here"))
+    assert "not known" not in fresh.train(tmp_path / "here")
+    submit = ["sh", str(tmp_path / "here" / "submit.sh"), "--json"]
+    submitted = subprocess.run(submit, env=fresh.environment, capture_output=True, text=True)
+    assert json.loads(submitted.stdout)["scores"]["trackml_weighted_efficiency"] > 0, submitted.stderr
 
 
 def test_a_challenge_starts_with_the_model_of_its_task(site: Site, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ NO_CODE = {"Citation", "A card"}
 #: Commands that take a minute each, which other tests run.
 TAKES_LONG = re.compile(r"^collidium (demo|simulate --preset).*$", re.MULTILINE)
 #: From the source, which a user has in the directory.
-FROM_SOURCE = re.compile(r"^pip install \. .*$", re.MULTILINE)
+FROM_SOURCE = re.compile(r"^pip install '\.\[.*$", re.MULTILINE)
 SECTIONS = ("", "datasets", "hub", "leaderboard", "models", "simulate")
 
 

@@ -22,6 +22,8 @@ from collidium.cli.tasks import data_lines
 from collidium.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from collidium.client import TaskCard, TaskData
     from collidium.contracts.task import Task
 
@@ -106,7 +108,7 @@ def _description(card: TaskCard, task: Task | None, backend: str) -> dict[str, A
         "task": card.name,
         "inputs": card.inputs,
         "training": training or _built_in([*card.inputs, *truth]),
-        "evaluation": _source(card.evaluation_data, backend),
+        "evaluation": _source(card.evaluation_data, backend) or _practised_on(card, truth),
     }
 
 
@@ -135,6 +137,16 @@ def _built_in(tables: list[str]) -> dict[str, Any] | None:
     here = {"source": str(directory), "hub": None, "revision": None, "config": None}
     events = [int(min(ids)), int(max(ids)) + 1]
     return {**here, "tables": list(dict.fromkeys(tables)), "events": events, "has_truth": True}
+
+
+def _practised_on(card: TaskCard, truth: Sequence[str]) -> dict[str, Any] | None:
+    """Return the source of the evaluated events, if they are of the package; None for others."""
+    here = _built_in([*card.inputs, *truth]) if card.practice else None
+    events = [card.eval_events.start, card.eval_events.stop]
+    if here is None or events[0] < here["events"][0] or events[1] > here["events"][1]:
+        return None
+    del here["has_truth"]
+    return here | {"tables": [*card.inputs], "events": events}
 
 
 def _without_training_data(description: dict[str, Any]) -> str:
