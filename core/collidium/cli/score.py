@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from collidium.contracts.task import EventRange
-    from collidium.records import BinnedScore, LocalScores, Submission
+    from collidium.records import BinnedScore, LocalScores, Submission, TaskCard
 
 #: The label of the progress bar of each step, and whether it counts bytes.
 _BARS: Final = {
@@ -170,16 +170,16 @@ def _print_scored(scored: LocalScores) -> None:
         note(f"Warning: {warning}")
 
 
-def print_scores(scored: LocalScores | Submission) -> None:
+def print_scores(scored: LocalScores | Submission, card: TaskCard | None = None) -> None:
     """Print scores with their standard errors, and binned scores."""
-    print_table(("metric", "score"), ((metric, score_cell(scored, metric)) for metric in scored.scores))
+    print_table(("metric", "score"), ((metric, score_cell(scored, metric, card)) for metric in scored.scores))
     for curve in scored.curves:
         rows = zip(pairwise(curve.edges), curve.values, curve.errors, strict=True)
         print_table(
             (curve.quantity, curve.title),
             (
-                (f"{value_cell(low, None)} to {value_cell(high, None)}", value_cell(*value))
-                for (low, high), *value in rows
+                (f"{value_cell(low, None)} to {value_cell(high, None)}", value_cell(value, error))
+                for (low, high), value, error in rows
             ),
         )
 

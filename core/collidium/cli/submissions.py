@@ -29,7 +29,7 @@ from collidium.cli.output import (
 )
 from collidium.cli.progress import progress_bar
 from collidium.cli.score import print_scores
-from collidium.cli.tasks import model_cell, print_quota, score_cell, value_cell
+from collidium.cli.tasks import model_cell, print_quota, score_cell, scores_cell, value_cell
 from collidium.errors import CollidiumError, Forbidden
 
 if TYPE_CHECKING:
@@ -68,14 +68,15 @@ def submissions(submission_id: str | None, task: str | None, other: str | None, 
             show_value(server.compare(submission_id, other), partial(_print_comparison, server))
             return
         if submission_id is not None:
-            show_value(server.submission(submission_id), _print_submission)
+            show_value(server.submission(submission_id), partial(_print_submission, server))
             return
         listed = server.submissions(task=task, limit=limit).items
+        cards = {} if json_wanted() else {card.name: card for card in server.tasks()}
     columns: dict[str, ColumnSpec] = {
         "submission": "submission_id",
         "task": "task",
         **({"challenge": _challenge_cell} if any(map(_challenge_cell, listed)) else {}),
-        "scores": lambda sent: [f"{metric} {score_cell(sent, metric)}" for metric in sent.scores],
+        "scores": scores_cell(cards),
         "no rank because": "unranked",
         **({"chosen": chosen_cell} if any(map(chosen_cell, listed)) else {}),
         "credits": "credits_earned",
@@ -111,8 +112,8 @@ def chosen_cell(sent: Submission) -> datetime | None:
     return sent.chosen_at if sent.unranked is None else None
 
 
-def _print_submission(sent: Submission) -> None:
-    print_scores(sent)
+def _print_submission(server: Client, sent: Submission) -> None:
+    print_scores(sent, next((card for card in server.tasks() if card.name == sent.task), None))
     print_record(
         {
             "submission": sent.submission_id,

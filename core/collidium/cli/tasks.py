@@ -235,6 +235,13 @@ def leaderboard(
             show_value(places, lambda places: print_places(server.task(task), places, ids=every))
 
 
+def scores_cell(cards: Mapping[str, TaskCard]) -> Callable[[Submission], list[str]]:
+    """Return what formats all scores of a submission, by the cards of tasks that are listed."""
+    return lambda sent: [
+        f"{metric} {score_cell(sent, metric, cards.get(sent.task))}" for metric in sent.scores
+    ]
+
+
 _SELF_REPORTED_COLUMNS: Final[dict[str, ColumnSpec]] = {
     "account": "hub_username",
     "scores": lambda sent: [f"{metric} {score_cell(sent, metric)}" for metric in sent.scores],
@@ -250,7 +257,7 @@ def print_history(card: TaskCard, metric: str | None, steps: Sequence[BestStep])
     columns: _Columns[BestStep] = [
         ("since", lambda step: step.submitted_at),
         ("account", lambda step: step.hub_username),
-        (_heading(shown), lambda step: value_cell(step.value, step.uncertainty)),
+        (_heading(shown), lambda step: value_cell(step.value, step.uncertainty, shown)),
     ]
     if shown.self_reported:
         columns.append(("verified", lambda step: step.verified_at is not None))
@@ -266,7 +273,17 @@ def print_places(
         ("rank", lambda place: None if place.baseline else place.rank),
         ("account", _name_cell),
     ]
-    columns += [(_heading(metric), partial(score_cell, metric=metric.name)) for metric in card.metrics]
+    columns += [
+        (
+            metric.name if card.ranks_measured else _heading(metric),
+            partial(
+                score_cell,
+                metric=metric.name,
+                card=card if card.ranks_measured or not metric.self_reported else None,
+            ),
+        )
+        for metric in card.metrics
+    ]
     if card.pareto:
         columns.append(("Pareto front", lambda place: "yes" if place.pareto else ""))
     if any(metric.self_reported for metric in card.metrics):
@@ -306,9 +323,21 @@ def _name_cell(place: Place) -> str:
     return f"{place.hub_username}, {team_word(place.team)}{place.team}" if place.team else place.hub_username
 
 
-def score_cell(scored: Place | Submission | Receipt | LocalScores, metric: str) -> str:
-    """Format the score of a metric with its standard error; "-" if there is none."""
-    return value_cell(scored.scores.get(metric), scored.uncertainties.get(metric))
+def score_cell(
+    scored: Place | Submission | Receipt | LocalScores, metric: str, card: TaskCard | None = None
+) -> str:
+    """Format the score of a metric with its standard error; "-" if there is none.
+
+    With the card of its task a score says that its error is unknown, a self-reported one where it is from.
+    """
+    from collidium.client.quantities import origin_of
+    from collidium.records import Place, Submission
+
+    known = next((one for one in card.metrics if one.name == metric), None) if card else None
+    text = value_cell(scored.scores.get(metric), scored.uncertainties.get(metric), known)
+    if known is None or not known.self_reported or metric not in scored.scores:
+        return text
+    return f"{text} ({origin_of(scored)})" if isinstance(scored, (Place, Submission)) else text
 
 
 def model_cell(linked: Place | Submission | BestStep | Receipt) -> str | None:
@@ -316,12 +345,12 @@ def model_cell(linked: Place | Submission | BestStep | Receipt) -> str | None:
     return linked.model_repo and f"{linked.model_repo} ({linked.model_claim})"
 
 
-def value_cell(score: float | None, error: float | None) -> str:
-    """Format a score and its standard error."""
+def value_cell(score: float | None, error: float | None, metric: Metric | None = None) -> str:
+    """Format a score and its standard error; with its metric also that the error is unknown."""
     # Not at the top: only some commands load the client library.
-    from collidium.client.quantities import written
+    from collidium.client.quantities import score_text
 
-    return cell(None) if score is None else written(score, error)
+    return cell(None) if score is None else score_text(score, error, metric)
 
 
 def print_quota(quota: Quota) -> None:

@@ -11,9 +11,9 @@ import click
 from collidium.cli.challenge.options import all_pages, name_argument, uses_options
 from collidium.cli.context import client
 from collidium.cli.options import json_option, limit_option
-from collidium.cli.output import ColumnSpec, note, show_items, show_record, show_value
+from collidium.cli.output import ColumnSpec, json_wanted, note, show_items, show_record, show_value
 from collidium.cli.submissions import chosen_cell
-from collidium.cli.tasks import score_cell
+from collidium.cli.tasks import scores_cell
 
 if TYPE_CHECKING:
     from collidium.client import Client, Invitation, Participation
@@ -68,10 +68,11 @@ def submissions(name: str, limit: int) -> None:
     """
     with client() as server:
         found = server.team_submissions(name, limit=limit).items
+        cards = {} if json_wanted() else {card.name: card for card in server.tasks()}
     columns: dict[str, ColumnSpec] = {
         "submitted": "submitted_at",
         "account": "hub_username",
-        "scores": lambda sent: [f"{metric} {score_cell(sent, metric)}" for metric in sent.scores],
+        "scores": scores_cell(cards),
         "chosen": chosen_cell,
         "no rank because": "unranked",
         "submission": "submission_id",

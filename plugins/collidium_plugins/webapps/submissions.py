@@ -62,6 +62,7 @@ async def show_mine() -> Response:
         submissions=page,
         cards=listed,
         ranks={place.submission_id: place.rank for _, place in places if not place.baseline},
+        is_baseline=any(place.baseline for _, place in places),
         of_teams=[found for found in places if found[1].team and task in {None, found[0]}],
         task=task,
         first=cursor and with_query("/leaderboard/mine", task=task),

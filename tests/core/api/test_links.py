@@ -20,7 +20,7 @@ from collidium.accounts.identities import MODEL_QUESTIONS
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import SUBMIT, calling, import_truth, name_of, ok, parquet, signed_in
+from .conftest import SUBMIT, calling, import_truth, name_of, ok, parquet, signed_in, spoiled
 
 __all__ = ["own_hub"]
 
@@ -307,8 +307,9 @@ def client_of(caller: Caller) -> httpx.Client:
     return calling(caller.server, Authorization=f"Bearer {caller.environment['HF_TOKEN']}")
 
 
-def test_scores_go_to_the_card_of_the_owners_model(platform: ServerProcess, file: bytes) -> None:
+def test_scores_go_to_the_card_of_the_owners_model(platform: ServerProcess, oracle: pa.Table) -> None:
     """By a command with the owner's token; the server writes nothing."""
+    file = parquet(spoiled(oracle, 0.37))
     owner, other = Caller(platform, "maria"), Caller(platform, "mario")
     hub = HfApi(endpoint=f"{platform.base_url}/hub", token=owner.environment["HF_TOKEN"])
     hub.create_repo("maria/helix")
@@ -336,6 +337,9 @@ def test_scores_go_to_the_card_of_the_owners_model(platform: ServerProcess, file
         results = ModelCard(Path(path).read_text()).data.eval_results
     assert results is not None
     assert {one.metric_type: one.metric_value for one in results} == sent["scores"]
+    errors = [one.metric_args["standard_error"] for one in results if one.metric_args["standard_error"]]
+    assert errors
+    assert all(float(f"{error:.1e}") == error for error in errors), "two significant digits"
     assert {one.source_url for one in results} == {
         f"{platform.base_url}/leaderboard/tracking#s-{sent['submission_id']}"
     }

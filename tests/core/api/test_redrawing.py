@@ -127,6 +127,23 @@ async def test_a_file_that_cannot_be_scored_keeps_its_draws(
     assert {place["submission_id"] for place in board} == set(three[:2]), "it keeps its place"
 
 
+async def test_files_that_kept_public_draws_are_not_paired(
+    fresh_platform: ServerProcess, three: list[str]
+) -> None:
+    server = fresh_platform
+    await age(server)
+    address = f"/v1/submissions/{three[0]}/comparison?other={three[1]}"
+    assert get(server, address)["differences"][METRIC]["paired"], "within public draws"
+    async with database.connected(server.environment["PLATFORM_DATABASE_URL"]):
+        lost = [await Submission.get(id=id_) for id_ in three[:2]]
+    for row in lost:
+        (server.data_dir / "storage" / "predictions" / f"{row.sha256}.parquet").unlink()
+    rescore(server, "--apply")
+    (seed,), scorings = await draws_of(server)
+    assert sorted(made == seed for made, _ in scorings) == [False, False, True]
+    assert not get(server, address)["differences"][METRIC]["paired"]
+
+
 async def test_redrawing_waits_until_all_files_are_left_out(
     fresh_platform: ServerProcess, three: list[str]
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.distributions import install
 
 from collidium.client import Client
-from collidium.testing.server import ServerProcess
+from collidium.testing.server import ServerProcess, run_command
 
 from .conftest import FIRST, import_truth, ok, pages_of, parquet, signed_in
 
@@ -64,6 +64,10 @@ def answer(oracle: pa.Table, task: str, value: float | None = None, part: float 
 
 def submit(client: httpx.Client, task: str, table: pa.Table) -> Any:
     return ok(client.post(f"/v1/benchmark/{task}/submit", content=parquet(table)))
+
+
+def token_of(client: httpx.Client) -> str:
+    return client.headers["Authorization"].removeprefix("Bearer ")
 
 
 # -- what is accepted ----------------------------------------------------------------------------------
@@ -146,6 +150,10 @@ def test_what_the_platform_did_not_measure_stands_apart(
         assert bolt.get("/v1/leaderboard/tracking/self-reported").json() == []
         shown = platform.run("leaderboard", task, "--self-reported")
         assert receipt["submission_id"] in shown.stdout, shown.stderr
+        variables = {"PLATFORM_BACKEND": platform.base_url, "HF_TOKEN": token_of(bolt)}
+        for words in (("submissions", "--task", task), ("submissions", receipt["submission_id"])):
+            shown = run_command(words, platform.environment | variables, platform.directory).stdout
+            assert " ".join(shown.split()).count("(self-reported)") >= 1, shown
         assert bolt.post(f"/v1/submissions/{receipt['submission_id']}/withdraw").status_code == 200
         assert bolt.get(f"/v1/leaderboard/{task}/self-reported").json() == []
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
+import pyarrow as pa
 import pytest
 import trustme
 from standardwebhooks import Webhook
@@ -16,7 +18,7 @@ from tests.waiting import eventually
 from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess
 
-from .conftest import ok, pages_of, refused, signed_in
+from .conftest import import_truth, ok, pages_of, parquet, refused, signed_in, spoiled
 
 PATH = "/v1/me/webhook"
 
@@ -116,6 +118,24 @@ def test_the_end_of_a_request_is_reported_and_logged(
 
 def _log(client: httpx.Client) -> Any:
     return ok(client.get(f"{PATH}/deliveries"))
+
+
+def test_a_scored_submission_has_errors_of_two_digits(
+    platform: ServerProcess, receiver: Receiver, oracle: pa.Table
+) -> None:
+    import_truth(platform)
+    with signed_in(platform, "scored") as alice:
+        ok(alice.put(PATH, json={"url": receiver.url("/scored")}))
+        ok(alice.patch("/v1/me/notifications", json={"kinds": {"scored": True}}))
+        sent = ok(alice.post("/v1/benchmark/tracking/submit", content=parquet(spoiled(oracle, 0.6))))
+    eventually(lambda: "/scored" in {request.path for request in receiver.received})
+    (delivered,) = (request for request in receiver.received if request.path == "/scored")
+    data = json.loads(delivered.body)["data"]
+    assert data["submission_id"] == sent["submission_id"]
+    errors = data["uncertainties"]
+    assert errors == sent["uncertainties"]
+    assert len(errors) == 5
+    assert all(float(f"{error:.1e}") == error for error in errors.values())
 
 
 def test_a_webhook_url_needs_a_secret_and_a_good_address(alice: httpx.Client, receiver: Receiver) -> None:

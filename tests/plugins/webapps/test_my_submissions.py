@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.core.api.conftest import import_truth
 from tests.core.servers import write_oracle
@@ -72,6 +76,24 @@ def test_one_task_alone_is_shown_with_all_its_scores(anna: Visitor, submitted: l
     nothing = anna.get(f"{MINE}?task=jets").text
     assert "No submissions yet" in nothing
     assert "/leaderboard/jets/submit" in nothing
+
+
+def test_a_self_reported_score_says_where_it_is_from(
+    web: ServerProcess, token: Callable[[str], str], tmp_path: Path
+) -> None:
+    import_truth(web, "tracking_latency")
+    path = tmp_path / "timed.parquet"
+    oracle = write_oracle(path)
+    pq.write_table(oracle.append_column("seconds", pa.array([0.25] * oracle.num_rows)), path)
+    with Client(web.base_url, token("reports")) as client:
+        sent = client.submit("tracking_latency", path)
+    with Visitor(web.base_url) as visitor:
+        visitor.sign_in(token("reports"))
+        page = visitor.get(MINE, params={"task": "tracking_latency"}).text
+    scores = page.partition(sent.submission_id)[2].partition("</ul>")[0].split("<li>")[1:]
+    origins = {re.sub("<[^>]*>", " ", score).split()[0]: ">self-reported<" in score for score in scores}
+    assert origins["events_per_second"]
+    assert not origins["trackml_weighted_efficiency"]
 
 
 def test_invalid_queries_are_reported(anna: Visitor, web: ServerProcess) -> None:

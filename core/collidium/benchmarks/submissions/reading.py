@@ -11,7 +11,7 @@ from msgspec import convert, structs
 from tortoise.expressions import Q
 
 from collidium import records
-from collidium.benchmarks import challenges, tasklist, truth_versions
+from collidium.benchmarks import challenges, draw_seeds, tasklist, truth_versions
 from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission
 from collidium.benchmarks.submissions import evaluations, scorings
 from collidium.errors import Forbidden, InvalidInput, NotFound, UnknownCursor
@@ -269,9 +269,12 @@ async def compare(submission_id: str, other_id: str) -> records.Comparison:
         raise InvalidInput(f"{submission_id} is of {one.task}, and {other_id} of {other.task}")
     versions = {(row.scorer_version, row.truth_version) for row in rows}
     draws = [await scorings.replicates_of(row.id, row.scorer_version, row.truth_version) for row in rows]
+    # Those that kept public draws when the version got secret ones are paired with none.
+    seed = await draw_seeds.find(one.task, one.truth_version)
+    is_same = len(versions) == 1 and all(drawn.seed == seed for drawn in draws)
     found = {}
     for name in one.scores.keys() & other.scores.keys():
-        paired = len(versions) == 1 and draws[0].seed == draws[1].seed and all(name in of for of in draws)
+        paired = is_same and all(name in of for of in draws)
         found[name] = records.Difference(
             value=one.scores[name] - other.scores[name],
             uncertainty=_error_of_difference(name, rows, draws if paired else None),

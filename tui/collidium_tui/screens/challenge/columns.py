@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from collidium.client.quantities import written
+from collidium.client.quantities import origin_of, score_text, written
 from collidium_tui.widgets.table import Column
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def places(card: TaskCard) -> list[Column[Place]]:
             lambda place: f"{place.hub_username}{' (baseline)' * place.baseline}",
             longest=LONGEST_NAME,
         ),
-        *(_score(metric) for metric in card.metrics),
+        *(_score(metric, card) for metric in card.metrics),
     ]
     if card.pareto is not None:
         found.append(Column("Pareto front", lambda place: "on it" if place.pareto else ""))
@@ -42,12 +42,21 @@ def places(card: TaskCard) -> list[Column[Place]]:
     ]
 
 
-def _score(metric: Metric) -> Column[Place]:
-    title = f"{metric.name} (self-reported)" if metric.self_reported else metric.name
+def _score(metric: Metric, card: TaskCard) -> Column[Place]:
+    by_row = metric.self_reported and card.ranks_measured
+    is_reported = metric.self_reported and not card.ranks_measured
+
+    def shown(place: Place) -> Text:
+        origin = f" ({origin_of(place)})" if by_row and metric.name in place.scores else ""
+        text = "none"
+        if (value := place.scores.get(metric.name)) is not None:
+            text = score_text(value, place.uncertainties.get(metric.name), metric)
+        return Text(text + origin, justify="right", no_wrap=True)
+
     return Column(
-        title,
+        f"{metric.name} (self-reported)" if is_reported else metric.name,
         lambda place: place.scores.get(metric.name),
-        lambda place: Text(score(place, metric.name), justify="right", no_wrap=True),
+        shown,
         right=True,
     )
 
@@ -75,7 +84,7 @@ def role(entry: RosterEntry) -> str:
 
 
 def _verified(place: Place) -> Text:
-    return Text("yes" if place.verified_at is not None else "NOT YET")
+    return Text({"measured": "measured", "verified": "yes"}.get(origin_of(place), "NOT YET"))
 
 
 def about(card: TaskCard) -> list[str]:
