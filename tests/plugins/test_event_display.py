@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import HfApi
 from tests.core.api.conftest import import_truth
-from tests.core.datasets.events import CONFIG, jets_of, tables_of, write, write_older
+from tests.core.datasets.events import CONFIG, jets_of, tables_of, write, write_older, write_single_shards
 
 from collidium.client import Client, DatasetEntry
 from collidium.datasets import sample
@@ -372,18 +373,67 @@ def test_a_too_large_event_is_rejected(
         client.event(CONFIG, 20, repo=repo)
 
 
-def test_truth_is_withheld_in_every_dataset_of_the_config(
+TRUTH = {"particle_id", "majority_particle_id", "time", "flavour"}
+
+
+def test_own_events_with_scored_numbers_keep_their_truth(
     client: Client, hub: HubServer, tmp_path: Path
 ) -> None:
-    tables = tables_of(range(6), hits=400)
-    repo = upload(hub, "copies", write(tmp_path / "events", tables))
+    """As an order of the same config with another seed has; the task is scored on others of that number."""
     assert sample.CONFIG == CONFIG
-    assert "particle_id" in client.event(CONFIG, 2, repo=repo).tables()["tracker_hits"].column_names
+    repo = upload(hub, "ordered", write(tmp_path / "events", tables_of(range(6), hits=400)))
     shown = client.event(CONFIG, 3, repo=repo).tables()
-    truth = {"particle_id", "majority_particle_id", "time", "flavour"}
-    assert not truth & {column for table in shown.values() for column in table.column_names}
-    assert shown["particles"].shape == (0, 0)
-    assert (shown["tracker_hits"].schema.metadata or {})[b"withheld"] == b"evaluated"
+    assert "particle_id" in shown["tracker_hits"].column_names
+    assert len(shown["particles"]) > 0
+    assert b"withheld" not in (shown["tracker_hits"].schema.metadata or {})
+
+
+def _scored(table: str) -> pa.Table:
+    """A scored event of the package."""
+    return pq.read_table(sample.DIRECTORY / f"{table}.parquet").slice(3, 1)
+
+
+def _changed(table: pa.Table, places: Any) -> pa.Table:
+    """The event with some of its rows, in an order."""
+    columns = {name: table[name] for name in table.column_names}
+    for name, column in columns.items():
+        if pa.types.is_list(column.type):
+            values = column[0].as_py()
+            columns[name] = pa.array([[values[place] for place in places]], column.type)
+    return pa.table(columns)
+
+
+def test_copies_of_scored_events_show_no_truth(client: Client, hub: HubServer, tmp_path: Path) -> None:
+    """Published again under another name, config and number, and with other rows."""
+    hits = _scored("tracker_hits")
+    count = len(hits["x"][0])
+    order = np.random.default_rng(4).permutation(count)
+    kinds = pa.schema(
+        [(field.name, pa.list_(pa.float64()) if field.name in "xyz" else field.type) for field in hits.schema]
+    )
+    changed = {
+        "copied": hits,
+        "reordered": _changed(hits, order),
+        "one removed": _changed(hits, range(1, count)),
+        "half removed": _changed(hits, range(0, count, 2)),
+        "first half": _changed(hits, range(count // 2)),
+        "duplicated": _changed(hits, [*range(count), *range(count)]),
+        "cast": hits.cast(kinds),
+    }
+    for name, table in changed.items():
+        directory = tmp_path / name.replace(" ", "-")
+        tables = {"tracker_hits": table, "particles": _scored("particles")}
+        for kind, rows in tables.items():
+            ids = pa.array([700], pa.uint32())
+            tables[kind] = rows.set_column(rows.column_names.index("event_id"), "event_id", ids)
+        repo = upload(hub, directory.name, write_single_shards(directory, tables, "mine_pu0"))
+        shown = client.event("mine_pu0", 700, repo=repo).tables()
+        assert not TRUTH & {column for one in shown.values() for column in one.column_names}, name
+        assert shown["particles"].shape == (0, 0), name
+        assert (shown["tracker_hits"].schema.metadata or {})[b"withheld"] == b"evaluated"
+        alone = client.event("mine_pu0", 700, repo=repo, tables=["particles"])
+        assert alone.tables()["particles"].shape == (0, 0), name
+        assert b"px" not in client.event("mine_pu0", 700, repo=repo, file_format="phoenix").content
 
 
 # -- when the hub is away -------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from quart import Blueprint, Response, request
 from quart_schema import document_response, operation_id, validate_querystring
@@ -11,7 +12,7 @@ from collidium.api.answers import LARGEST_ID, answer, page_of
 from collidium.api.context import caller_address, platform
 from collidium.api.openapi import event_answer
 from collidium.api.schemas import DatasetsQuery, EventQuery, ModelsQuery
-from collidium.benchmarks.truth_versions import is_evaluated
+from collidium.benchmarks.evaluated import is_evaluated
 from collidium.errors import NotFound, UnknownCursor
 from collidium.event_display import Wanted
 from collidium.hub.models import ModelQuery
@@ -60,9 +61,7 @@ async def event(config: str, event_id: str, query_args: EventQuery) -> Response:
         revision=query_args.revision,
         format=query_args.format,
     )
-    # Not cached: an event that was public may be evaluated now.
-    withheld = await is_evaluated(config, wanted.event_id)
-    found = await platform().event_display.event(wanted, withheld=withheld)
+    found = await platform().event_display.event(wanted, partial(is_evaluated, platform()))
     response = Response(found.content, content_type=found.media_type)
     response.set_etag(found.tag)
     response.headers["Cache-Control"] = "no-cache"

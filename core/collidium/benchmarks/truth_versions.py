@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from collidium.benchmarks import model_inputs
+from collidium.benchmarks import model_inputs, truth_sketches
 from collidium.benchmarks.models import Challenge, TruthVersion
+from collidium.benchmarks.truth_sketches import SKETCHES
 from collidium.contracts.storage import MissingFile, StorageUnavailable
 from collidium.contracts.task import Card, EventRange
 from collidium.database import transactional
-from collidium.datasets import layout
+from collidium.datasets import fetch, layout
 from collidium.datasets.access import catalogue
 from collidium.datasets.catalogue import HubCatalogue
 from collidium.errors import Conflict, InvalidInput, NotFound, Unavailable, UnusableDataset
@@ -29,8 +30,8 @@ from collidium.hub.sources import HubDataset, locate
 from collidium.records import EvalEvents, TaskData, as_json
 from collidium.runtime.progress import Progress
 from collidium.scoring.predictions import largest
-from collidium.scoring.truth.importing import UNNAMED, build_from
-from collidium.scoring.truth.published import is_published
+from collidium.scoring.truth.importing import build_from
+from collidium.scoring.truth.published import is_readable
 from collidium.scoring.truth.tables import TruthTable
 from collidium.scoring.truth.versions import Hashes, Truth, manifest_key, table_key, whole
 
@@ -120,7 +121,7 @@ async def import_truth(
     task = platform.tasks.find(task_name)
     settings = platform.settings
     place = locate(source, endpoint=settings.hub, token=token or "")
-    cache = settings.data_dir / "cache" / "hub"
+    cache = hub_cache(platform)
     data = await asyncio.to_thread(
         find_data,
         task.card,
@@ -149,10 +150,24 @@ async def import_truth(
         read = await model_inputs.store(
             platform, task, place, config=config, events=truth.events, cache=cache
         )
+        names = sorted({*task.card.truth_sources, *task.card.inputs})
+        directory = (
+            place
+            if isinstance(place, Path)  # a repository's tables were fetched before
+            else (await fetch(place, names, cache, config=config, events=truth.events)).directory
+        )
+        secret = secret_of({name: table.sha256 for name, table in truth.tables.items()})
+        sketched, packaged = await truth_sketches.store(
+            platform, task.card, directory, config, truth.events, secret
+        )
     except StorageUnavailable as error:
         raise Unavailable(f"the storage cannot keep truth: {error}") from error
-    published = await asyncio.to_thread(is_published, task.card, place, config, truth.events, cache)
-    manifest = truth.as_dict() | {"is_published": published}
+    published = packaged or await asyncio.to_thread(is_readable, place, cache)
+    manifest = truth.as_dict() | {"is_published": published, SKETCHES: sketched}
+    if isinstance(place, HubDataset):
+        manifest |= {
+            "source": {"repository": place.repo, "revision": truth.revision, "config": truth.dataset}
+        }
     return await _keep(manifest, sha256, data, read, current, public)
 
 
@@ -220,6 +235,7 @@ async def stored_files() -> dict[str, str]:
     tables = [TruthTable(**table) for row in truths for table in row.manifest["tables"].values()]
     manifests = {manifest_key(row.task, row.version): row.manifest_sha256 or "" for row in truths}
     inputs = [model_inputs.stored_keys(row.manifest.get("inputs", {})) for row in truths]
+    inputs += [truth_sketches.stored_keys(row.manifest.get(SKETCHES, {})) for row in truths]
     found = manifests | {table_key(table): table.sha256 for table in tables}
     return dict(ChainMap(found, *inputs))
 
@@ -252,6 +268,7 @@ async def _keep(
         found |= {
             "is_published": truth.manifest.get("is_published", False) or manifest.get("is_published", False)
         }
+        found |= {name: manifest[name] for name in (SKETCHES, "source") if name in manifest}
         truth.manifest = truth.manifest | found
         await truth.save(update_fields=["manifest"])
     if current:
@@ -302,23 +319,21 @@ def events_of(row: TruthVersion) -> EventRange:
     return EventRange(**row.manifest["events"])
 
 
-async def is_evaluated(config: str, event_id: int) -> bool:
-    """Whether a listed task is scored on this event of a dataset config.
-
-    A truth does not record all repositories with its events, so the event id counts in every dataset with
-    this config.
-    """
-    return any(event_id in events for events in await _evaluated(config))
+async def counting(*, listed: bool | None = None) -> list[TruthVersion]:
+    """Return the truths that challenges score against; ``listed``: those of listed ones alone."""
+    current = await _counting(**({} if listed is None else {"listed": listed}))
+    rows = await TruthVersion.filter(version__in=sorted({version for _, version in current}))
+    return [row for row in rows if (row.task, row.version) in current]
 
 
-async def _evaluated(config: str) -> list[EventRange]:
-    current = await _counting(listed=True)
-    truths = await TruthVersion.filter(task__in=[name for name, _ in current])
-    return [
-        events_of(truth)
-        for truth in truths
-        if (truth.task, truth.version) in current and truth.manifest["dataset"] in (config, UNNAMED)
-    ]
+def secret_of(tables: Mapping[str, str]) -> str:
+    """A text that only those who have the truth know, from the SHA-256 of its tables."""
+    return " ".join(f"{name}={sha256}" for name, sha256 in sorted(tables.items()))
+
+
+def hub_cache(platform: Platform) -> Path:
+    """Return the directory of what is downloaded to import truth."""
+    return platform.settings.data_dir / "cache" / "hub"
 
 
 def located(text: str, settings: Settings, token: str | None) -> HubDataset:

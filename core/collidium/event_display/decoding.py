@@ -18,6 +18,7 @@ from collidium.contracts.executor import Opaque
 from collidium.contracts.task import EventRange
 from collidium.datasets.publishing.blinding import PUBLIC, in_public_order
 from collidium.datasets.reading.types import as_schema, only_records, unified, why_unreadable
+from collidium.datasets.row_hashes import HASHED, hashes_of
 from collidium.datasets.schemas import canonical
 from collidium.errors import NotFound, TooLarge, UnusableDataset
 from collidium.event_display import phoenix
@@ -64,13 +65,21 @@ class EventJob:
     max_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class HashJob:
+    """An event whose public rows are to be hashed."""
+
+    event_id: int
+    row_groups: Mapping[str, RowGroups]
+
+
 def make(job: EventJob) -> Opaque:
     """Decode an event and write it in the job's format.
 
     Raises NotFound if no table has the event, TooLarge, and UnusableDataset for files that cannot be read.
     """
     rows: Mapping[str, pa.Table] = {
-        name: _row(name, source, job.event_id) for name, source in job.row_groups.items()
+        name: _row(name, source, job.event_id, SHOWN[name].names) for name, source in job.row_groups.items()
     }
     if not any(rows[name].num_rows for name in job.tables if name in rows):
         raise NotFound(f"there is no event {job.event_id} in this dataset")
@@ -92,6 +101,19 @@ def make(job: EventJob) -> Opaque:
     return Opaque(content)
 
 
+def hash_rows(job: HashJob) -> Opaque:
+    """Return the sorted 64-bit hashes of the event's public rows, by :mod:`collidium.datasets.row_hashes`.
+
+    Tables without all the hashed columns have none. Raises UnusableDataset for files that cannot be read.
+    """
+    hashes = [np.zeros(0, np.uint64)]
+    for name, source in job.row_groups.items():
+        row = _row(name, source, job.event_id, HASHED[name])
+        if set(HASHED[name]) <= set(row.column_names):
+            hashes.append(hashes_of(name, row)[0])
+    return Opaque(np.unique(np.concatenate(hashes)).tobytes())
+
+
 def _public(name: str, table: pa.Table) -> list[str]:
     return [column for column in table.column_names if column in PUBLIC[name]]
 
@@ -105,7 +127,7 @@ def _in_public_order(rows: Mapping[str, pa.Table]) -> Mapping[str, pa.Table]:
     return {**rows, **in_public_order(present)}
 
 
-def _row(name: str, source: RowGroups, event_id: int) -> pa.Table:
+def _row(name: str, source: RowGroups, event_id: int, columns: Collection[str]) -> pa.Table:
     """Read the event's row of a table, with canonical column names; empty if the table has none."""
     try:
         with pq.ParquetFile(source.path) as file:
@@ -113,9 +135,7 @@ def _row(name: str, source: RowGroups, event_id: int) -> pa.Table:
             if "event_id" not in stored:
                 raise UnusableDataset(f"table {name} has no column event_id")
             known = {
-                column: old
-                for column, old in stored.items()
-                if column in SHOWN[name].names or column == "event_id"
+                column: old for column, old in stored.items() if column in columns or column == "event_id"
             }
             _refuse_records(name, file.schema_arrow)
             fields = [file.schema_arrow.field(old).with_name(column) for column, old in known.items()]

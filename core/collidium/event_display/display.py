@@ -5,23 +5,27 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
+import numpy as np
 from cachetools import LRUCache, TTLCache
 
 from collidium.contracts import FIELD_TESLA
 from collidium.contracts.executor import Executor
 from collidium.datasets import sample
+from collidium.datasets.row_hashes import HASHED, Hashes
 from collidium.errors import (
     Conflict,
     Forbidden,
     InvalidInput,
     NotFound,
+    TooLarge,
     Unauthenticated,
     Unavailable,
     Unreachable,
@@ -30,7 +34,7 @@ from collidium.errors import (
 from collidium.event_display import decoding, phoenix
 from collidium.event_display import tables as stream
 from collidium.event_display.datasets import KEPT_SECONDS, SAMPLE, PublicDatasets
-from collidium.event_display.decoding import EventJob, Format, RowGroups
+from collidium.event_display.decoding import EventJob, Format, HashJob, RowGroups
 from collidium.event_display.shards import LocalShards, Shards, Workers, find, range_text
 from collidium.event_display.tables import SHOWN
 from collidium.files.durable import is_full
@@ -49,6 +53,8 @@ Result = TypeVar("Result")
 #: Concurrent threads that read from the hub, and maximum number of events in progress.
 _THREADS: Final = 4
 _WAITING: Final = 32
+#: Size of the cache of hashes of rows: 8 bytes a row.
+_HASHES_BYTES: Final = 64 * 1024**2
 #: Timeouts of a list and of everything else, including the wait for a thread.
 _LIST_SECONDS: Final = 15.0
 _ANSWER_SECONDS: Final = 60.0
@@ -108,6 +114,23 @@ class ShownEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """An event of a version of a dataset."""
+
+    repo: str
+    #: ``local`` for the sample.
+    commit: str
+    config: str
+    event_id: int
+
+
+#: Returns the hashes of an event's public rows, for comparison with those of other events.
+HashesOf = Callable[[], Awaitable[Hashes]]
+#: Decides whether the truth of an event is withheld; reads its hashes only if they matter.
+Withholds = Callable[[StoredEvent, HashesOf], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
 class _Key:
     """Cache key of an event."""
 
@@ -132,6 +155,8 @@ class EventDisplay:
         )
         # Threads cannot be cancelled, so their results are cached even if no caller waits any more.
         self._events = SharedCalls(kept, name="events", finish=True)
+        known: LRUCache[StoredEvent, Hashes] = LRUCache(_HASHES_BYTES, lambda hashes: hashes.nbytes + 1)
+        self._hashes = SharedCalls(known, name="event_hashes", finish=True)
         self._lists: SharedCalls[None, DatasetList] = SharedCalls(TTLCache(1, KEPT_SECONDS), finish=True)
         self._last: DatasetList | None = None
 
@@ -147,8 +172,8 @@ class EventDisplay:
             return DatasetList(await self._blocking(partial(self._datasets.configs_of, repo)))
         return await self._lists.run(None, self._list)
 
-    async def event(self, wanted: Wanted, *, withheld: bool) -> ShownEvent:
-        """Return an event, without its truth if ``withheld``.
+    async def event(self, wanted: Wanted, withholds: Withholds) -> ShownEvent:
+        """Return an event, without its truth if ``withholds`` decides so.
 
         Raises NotFound, Conflict if several datasets have the config, InvalidInput, TooLarge,
         UnusableDataset, and Unavailable or UpstreamError for failures of the hub.
@@ -158,12 +183,15 @@ class EventDisplay:
         if repo != SAMPLE:
             found = await self._blocking(partial(self._datasets.repository, repo, wanted.revision))
             commit = found.commit
+        stored = StoredEvent(repo, commit, wanted.config, wanted.event_id)
+        # Not cached: an event that was public may be evaluated now.
+        withheld = await withholds(stored, lambda: self._hashes.run(stored, partial(self._hash, stored)))
         key = _Key(repo, commit, replace(wanted, repo=repo, revision=commit), withheld)
         return await self._events.run(key, partial(self._start, key))
 
     async def close(self) -> None:
         """Cancel running calls and close the connections. Idempotent."""
-        await asyncio.gather(self._events.close(), self._lists.close())
+        await asyncio.gather(self._events.close(), self._hashes.close(), self._lists.close())
         await asyncio.to_thread(self._datasets.close)
 
     # -- the list ---------------------------------------------------------------------------------------
@@ -200,30 +228,62 @@ class EventDisplay:
         return self._make(key)
 
     async def _make(self, key: _Key) -> ShownEvent:
+        async with self._reading() as directory:
+            job = await self._blocking(partial(self._collect, key, directory))
+            what = f"event {job.event_id} of {key.repo}, config {key.wanted.config},"
+            content = await self._workers.run(decoding.make, job, what)
+        tag = hashlib.sha256(repr(key).encode()).hexdigest()[:32]
+        return ShownEvent(content, MEDIA_TYPES[key.wanted.format], tag)
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[Path]:
+        """Open a directory for copies of row groups; a full disk raises Unavailable."""
         async with scratch_directory(self._scratch) as directory:
             try:
-                job = await self._blocking(partial(self._collect, key, directory))
-                what = f"event {job.event_id} of {key.repo}, config {key.wanted.config},"
-                content = await self._workers.run(decoding.make, job, what)
+                yield directory
             except OSError as error:
                 if is_full(error):
                     detail = "the server's disk is full"
                     raise Unavailable(detail, retry_after=300) from error
                 raise
-        tag = hashlib.sha256(repr(key).encode()).hexdigest()[:32]
-        return ShownEvent(content, MEDIA_TYPES[key.wanted.format], tag)
+
+    async def _hash(self, stored: StoredEvent) -> Hashes:
+        """Hash the public rows of an event; none if the dataset has no such event."""
+        async with self._reading() as directory:
+            job = await self._blocking(partial(self._collect_hashed, stored, directory))
+            what = f"event {stored.event_id} of {stored.repo}, config {stored.config},"
+            return np.frombuffer(await self._workers.run(decoding.hash_rows, job, what), np.uint64)
+
+    def _collect_hashed(self, stored: StoredEvent, directory: Path) -> HashJob:
+        """Copy the columns that are hashed to this machine. Blocks."""
+        shards = self._shards(stored.repo, stored.commit, stored.config)
+        row_groups: dict[str, RowGroups] = {}
+        left = self._read_bytes
+        for table in (table for table in HASHED if table in shards.tables()):
+            location = find(shards, table, stored.event_id)
+            if location is None:
+                continue
+            try:
+                row_groups[table] = shards.row_groups(table, *location, HASHED[table], directory, left)
+            except TooLarge:
+                if not row_groups:
+                    raise
+                break  # one table suffices to recognise an event
+            left -= row_groups[table].bytes_read
+        return HashJob(stored.event_id, row_groups)
 
     def _collect(self, key: _Key, directory: Path) -> EventJob:
         """Copy the row groups that have to be decoded to this machine. Blocks."""
         wanted = key.wanted
-        shards = self._shards(key)
+        shards = self._shards(key.repo, key.commit, wanted.config)
         tables = _tables(shards, wanted)
         row_groups: dict[str, RowGroups] = {}
         left = self._read_bytes
         for table in _read(shards, tables, withheld=key.withheld):
             location = find(shards, table, wanted.event_id)
             if location is not None:
-                row_groups[table] = shards.row_groups(table, *location, directory, left)
+                columns = SHOWN[table].names
+                row_groups[table] = shards.row_groups(table, *location, columns, directory, left)
                 left -= row_groups[table].bytes_read
         if not any(table in row_groups for table in tables):
             raise NotFound(
@@ -240,14 +300,13 @@ class EventDisplay:
             max_bytes=self._event_bytes,
         )
 
-    def _shards(self, key: _Key) -> Shards:
-        if key.repo == SAMPLE:
-            config = key.wanted.config
+    def _shards(self, repo: str, commit: str, config: str) -> Shards:
+        if repo == SAMPLE:
             if config not in sample.CONFIGS:
                 existing = ", ".join(sample.CONFIGS)
                 raise NotFound(f"the sample has no config {config[:200]!r}; there are: {existing}")
             return LocalShards(sample.CONFIGS[config], config)
-        return self._datasets.shards(self._datasets.repository(key.repo, key.commit), key.wanted.config)
+        return self._datasets.shards(self._datasets.repository(repo, commit), config)
 
     async def _blocking(self, work: Callable[[], Result], seconds: float = _ANSWER_SECONDS) -> Result:
         """Run ``work`` in a thread, and convert errors of the hub for users of the platform."""

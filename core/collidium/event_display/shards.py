@@ -15,7 +15,6 @@ from collidium.datasets.catalogue import fetch_tail
 from collidium.datasets.schemas import canonical
 from collidium.errors import CollidiumError, TooLarge, Unavailable, UnusableDataset
 from collidium.event_display.decoding import Outline, OutlineReader, RowGroups, Span, read_outline
-from collidium.event_display.tables import SHOWN
 
 if TYPE_CHECKING:
     from collidium.hub.reader import HubReader
@@ -60,7 +59,13 @@ class LocalShards:
         return Outline.of(path, len(content), content)
 
     def row_groups(
-        self, table: str, path: str, groups: tuple[int, ...], directory: Path, max_bytes: int
+        self,
+        table: str,
+        path: str,
+        groups: tuple[int, ...],
+        columns: Collection[str],
+        directory: Path,
+        max_bytes: int,
     ) -> RowGroups:
         return RowGroups(self._directory / path, groups)
 
@@ -112,15 +117,21 @@ class HubShards:
         return known
 
     def row_groups(
-        self, table: str, path: str, groups: tuple[int, ...], directory: Path, max_bytes: int
+        self,
+        table: str,
+        path: str,
+        groups: tuple[int, ...],
+        columns: Collection[str],
+        directory: Path,
+        max_bytes: int,
     ) -> RowGroups:
-        """Copy row groups to a sparse file in ``directory``, at their positions in the shard.
+        """Copy columns of row groups to a sparse file in ``directory``, at their positions in the shard.
 
         Raises TooLarge if they have more than ``max_bytes``, and as :class:`HubReader`.
         """
         outline, file = self.outline(path), self._repository.files[path]
         stored = canonical(table, outline.columns)
-        known = {old for column, old in stored.items() if column in (*SHOWN[table].names, "event_id")}
+        known = {old for column, old in stored.items() if column in (*columns, "event_id")}
         spans = outline.spans(groups, known)
         size = sum(stop - start for start, stop in spans)
         if size > max_bytes or len(spans) > _MAX_SPANS:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collidium.settings import Settings
 
 #: Private directories below the data directory, in addition to those that the hub and the admin token create.
-PRIVATE = ("truth", "storage", "uploads", "outputs")
+PRIVATE = ("truth", "sketches", "storage", "uploads", "outputs")
 #: Directories that runners create.
 OF_RUNNERS = ("mock-jobs", "container-jobs", "slurm")
 #: Records of jobs with the ends of their logs; the mock runner writes its own when a job begins.
@@ -80,7 +80,8 @@ def sweep_old(settings: Settings, before: float, uploads_before: float) -> None:
 def _sweep(settings: Settings) -> None:
     imports = (settings.data_dir / "truth").glob("*/")
     publications = (settings.data_dir / "outputs").glob("*/")
-    for directory in (settings.uploads, metrics_directory(settings), *imports, *publications):
+    sketches = settings.data_dir / "sketches"
+    for directory in (settings.uploads, metrics_directory(settings), sketches, *imports, *publications):
         sweep(directory)
 
 

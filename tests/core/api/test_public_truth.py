@@ -34,8 +34,8 @@ def test_public_truth_is_practice_and_paid_by_choice(
 
 
 def test_copied_events_of_the_package_are_known(fresh_platform: ServerProcess, tmp_path: Path) -> None:
-    """By their content, whatever their ids; other values are not known."""
-    for name, shift in (("copied", 0), ("other", 1)):
+    """By their public columns, whatever their ids and truth; other events are not known."""
+    for name, shift in (("copied", 0), ("other", 5)):
         directory = tmp_path / name
         directory.mkdir()
         for table in ("tracker_hits", "particles"):
@@ -43,11 +43,10 @@ def test_copied_events_of_the_package_are_known(fresh_platform: ServerProcess, t
             ids = pa.array([event + 700 for event in read["event_id"].to_pylist()], pa.uint32())
             read = read.set_column(read.column_names.index("event_id"), "event_id", ids)
             if table == "tracker_hits":
-                moved = [
-                    [particle + shift for particle in event] for event in read["particle_id"].to_pylist()
-                ]
-                column = pa.array(moved, read["particle_id"].type)
-                read = read.set_column(read.column_names.index("particle_id"), "particle_id", column)
+                for column, by in (("particle_id", 1), ("x", shift)):
+                    moved = [[value + by for value in event] for event in read[column].to_pylist()]
+                    values = pa.array(moved, read[column].type)
+                    read = read.set_column(read.column_names.index(column), column, values)
             pq.write_table(read, directory / f"{table}.parquet")
         words = ("--from", str(directory), "--config", "ttbar_pu0", "--events", "700:705")
         done = fresh_platform.run("truth", "import", "tracking", *words)

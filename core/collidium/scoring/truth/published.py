@@ -2,65 +2,48 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
-
-import pyarrow as pa
 
 from collidium.contracts.task import Card, EventRange
 from collidium.datasets import Dataset, HubDataset
 from collidium.datasets.access import catalogue
+from collidium.datasets.row_hashes import Hashes
 from collidium.datasets.sample import PACKAGED
-from collidium.errors import CollidiumError, UnusableDataset
-
-#: Events that are compared with those of the package, which has fewer.
-_COMPARED: Final = 50
+from collidium.errors import CollidiumError
+from collidium.scoring.truth.sketches import Sketches, hashed_tables, hashes_of_events
 
 
-def is_published(
-    card: Card, place: Path | HubDataset, config: str | None, events: EventRange, cache: Path
-) -> bool:
-    """Return whether anybody else can read the truth that was imported from ``place``. Blocks.
+def is_readable(place: Path | HubDataset, cache: Path) -> bool:
+    """Return whether everybody can read the dataset that truth was imported from. Blocks.
 
-    A repository is asked for without a token. A directory has events of the package if some of its first ones
-    have the same content, whatever their ids are.
+    A repository is asked for without a token.
     """
-    if isinstance(place, HubDataset):
-        try:
-            with catalogue(replace(place, token=""), cache, current=True):
-                return True
-        except CollidiumError:
-            return False
-    first = EventRange(events.start, min(events.stop, events.start + _COMPARED))
-    own = set(_contents(Dataset(place, config), card.truth_sources, first))
-    return any(own.intersection(_packaged(directory, card.truth_sources)) for directory in PACKAGED)
-
-
-def _packaged(directory: Path, tables: Sequence[str]) -> Iterator[bytes]:
-    if not all((directory / f"{name}.parquet").is_file() for name in tables):
-        return
-    dataset = Dataset(directory)
-    ids = dataset.table(tables[0]).event_ids
-    yield from _contents(dataset, tables, EventRange(int(min(ids)), int(max(ids)) + 1))
-
-
-def _contents(dataset: Dataset, tables: Sequence[str], events: EventRange) -> Iterator[bytes]:
-    """A hash of each event's values, of columns in order of their names."""
+    if isinstance(place, Path):
+        return False
     try:
-        for _, read in dataset.read(tuple(tables), events):
-            rows = next(iter(read.values())).num_rows
-            for row in range(rows):
-                yield _hash_of([table.slice(row, 1) for table in read.values()])
-    except UnusableDataset:  # the package lacks columns that this task needs
-        return
+        with catalogue(replace(place, token=""), cache, current=True):
+            return True
+    except CollidiumError:
+        return False
 
 
-def _hash_of(tables: Sequence[pa.Table]) -> bytes:
-    digest = hashlib.sha256()
-    for table in tables:
-        for name in sorted(set(table.column_names) - {"event_id"}):
-            digest.update(repr((name, table[name].to_pylist())).encode())
-    return digest.digest()
+def has_packaged(card: Card, sketches: Sketches) -> bool:
+    """Return whether sketches have events of the package whose truth a task is scored on. Blocks.
+
+    Compared are the public rows of all events, whatever their ids are.
+    """
+    packaged = (directory for directory in PACKAGED if _has_tables(directory, card))
+    return any(sketches.has(hashes) for directory in packaged for hashes in _hashes(directory))
+
+
+def _has_tables(directory: Path, card: Card) -> bool:
+    return all((directory / f"{name}.parquet").is_file() for name in card.truth_sources)
+
+
+def _hashes(directory: Path) -> Iterator[Hashes]:
+    dataset = Dataset(directory)
+    ids = dataset.table(next(iter(dataset.configs()[""]))).event_ids
+    events = EventRange(int(min(ids)), int(max(ids)) + 1)
+    yield from hashes_of_events(dataset, hashed_tables(dataset, events), events)

@@ -1,0 +1,117 @@
+"""Stored sketches of a truth's events, by which copies of them are recognised, and this machine's copies."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, convert, structs
+
+from collidium.contracts.task import Card, EventRange
+from collidium.datasets import Dataset
+from collidium.files.durable import sha256_of
+from collidium.files.held import scratch_directory
+from collidium.files.stored import fetch
+from collidium.runtime.shared_calls import SharedCalls
+from collidium.scoring.truth import sketches
+from collidium.scoring.truth.published import has_packaged
+from collidium.scoring.truth.sketches import Sketches
+
+if TYPE_CHECKING:
+    from collidium.contracts.storage import Storage
+    from collidium.platform import Platform
+
+#: The file of a truth's sketches, as in its manifest; empty if none of its tables is hashed.
+Stored = Mapping[str, Any]
+#: The key in a manifest.
+SKETCHES: Final = "sketches"
+
+
+class _File(Struct, frozen=True):
+    sha256: str
+    bytes: int
+
+
+async def store(
+    platform: Platform, card: Card, directory: Path, config: str | None, events: EventRange, secret: str
+) -> tuple[Stored, bool]:
+    """Store the sketches of the events of a dataset; also return whether the package has some of them.
+
+    Raises StorageUnavailable.
+    """
+    async with scratch_directory(platform.settings.uploads) as scratch:
+        path = scratch / "sketches.arrow"
+        if not await asyncio.to_thread(_write, path, directory, config, events, secret):
+            return {}, False
+        packaged = await asyncio.to_thread(_has_packaged, path, card)
+        size = (await asyncio.to_thread(path.stat)).st_size
+        file = _File(await asyncio.to_thread(sha256_of, path), size)
+        if not await platform.storage.exists(_key(file)):
+            await platform.storage.put_final(_key(file), path)
+    return structs.asdict(file), packaged
+
+
+def _write(path: Path, directory: Path, config: str | None, events: EventRange, secret: str) -> bool:
+    dataset = Dataset(directory, config)
+    tables = sketches.hashed_tables(dataset, events)
+    if tables:
+        sketches.write(path, dataset, tables, events, secret)
+    return bool(tables)
+
+
+def _has_packaged(path: Path, card: Card) -> bool:
+    return has_packaged(card, Sketches.open(path))
+
+
+def stored_keys(stored: Stored) -> dict[str, str]:
+    """SHA-256 of the stored file, by key."""
+    file = convert(stored, _File) if stored else None
+    return {} if file is None else {_key(file): file.sha256}
+
+
+def _key(file: _File) -> str:
+    return f"truth/{file.sha256}.sketches"
+
+
+class SketchCache:
+    """This machine's copies of sketches, mapped into memory; processes may share the directory."""
+
+    def __init__(self, storage: Storage, directory: Path) -> None:
+        self._storage = storage
+        self._directory = directory
+        self._opened: dict[str, Sketches] = {}
+        self._opening = SharedCalls[str, Sketches](finish=True)
+
+    async def opened(self, stored: Stored) -> Sketches:
+        """Open sketches, fetched if this machine has no copy. Raises MissingFile and StorageUnavailable."""
+        file = convert(stored, _File)
+        if file.sha256 not in self._opened:
+            self._opened[file.sha256] = await self._opening.run(file.sha256, lambda: self._open(file))
+        return self._opened[file.sha256]
+
+    async def keep(self, wanted: list[Stored]) -> None:
+        """Forget sketches other than the wanted ones, and delete this machine's copies of them."""
+        names = {convert(stored, _File).sha256 for stored in wanted}
+        unwanted = self._opened.keys() - names
+        for name in unwanted:
+            del self._opened[name]
+            await asyncio.to_thread(self._path(name).unlink, missing_ok=True)
+
+    async def close(self) -> None:
+        """Cancel downloads."""
+        await self._opening.close()
+
+    async def _open(self, file: _File) -> Sketches:
+        path = self._path(file.sha256)
+        if not await asyncio.to_thread(path.exists):
+            async with scratch_directory(self._directory) as scratch:
+                copy = scratch / path.name
+                await fetch(self._storage, _key(file), copy, file.sha256, final=True)
+                await asyncio.to_thread(os.replace, copy, path)
+        return await asyncio.to_thread(Sketches.open, path)
+
+    def _path(self, sha256: str) -> Path:
+        return self._directory / f"{sha256}.arrow"
