@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from collidium.benchmarks import truth_versions
-from collidium.benchmarks.truth_sketches import SKETCHES
+from collidium.benchmarks.truth_sketches import SKETCHES, tables_of
 from collidium.contracts.storage import MissingFile, StorageUnavailable
 from collidium.errors import Unavailable
 from collidium.scoring.truth.importing import UNNAMED
@@ -44,7 +44,8 @@ async def is_evaluated(platform: Platform, event: StoredEvent, hashes_of: Hashes
     await platform.sketches.keep([truth.manifest[SKETCHES] for truth in described])
     if not described:
         return False
-    hashes = await hashes_of()
+    tables = {table for truth in described for table in tables_of(truth.manifest[SKETCHES])}
+    hashes = await hashes_of(frozenset(tables))
     for truth in described:
         try:
             sketches = await platform.sketches.opened(truth.manifest[SKETCHES])

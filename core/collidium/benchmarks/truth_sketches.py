@@ -33,6 +33,8 @@ SKETCHES: Final = "sketches"
 class _File(Struct, frozen=True):
     sha256: str
     bytes: int
+    #: The tables whose rows are hashed.
+    tables: tuple[str, ...]
 
 
 async def store(
@@ -44,22 +46,27 @@ async def store(
     """
     async with scratch_directory(platform.settings.uploads) as scratch:
         path = scratch / "sketches.arrow"
-        if not await asyncio.to_thread(_write, path, directory, config, events, secret):
+        tables = await asyncio.to_thread(_write, path, card, directory, config, events, secret)
+        if not tables:
             return {}, False
         packaged = await asyncio.to_thread(_has_packaged, path, card)
         size = (await asyncio.to_thread(path.stat)).st_size
-        file = _File(await asyncio.to_thread(sha256_of, path), size)
+        file = _File(await asyncio.to_thread(sha256_of, path), size, tables)
         if not await platform.storage.exists(_key(file)):
             await platform.storage.put_final(_key(file), path)
     return structs.asdict(file), packaged
 
 
-def _write(path: Path, directory: Path, config: str | None, events: EventRange, secret: str) -> bool:
+def _write(
+    path: Path, card: Card, directory: Path, config: str | None, events: EventRange, secret: str
+) -> tuple[str, ...]:
+    """Write the sketches of the tables that the task reads; returns these tables."""
     dataset = Dataset(directory, config)
-    tables = sketches.hashed_tables(dataset, events)
+    own = {*card.truth_sources, *card.inputs}
+    tables = tuple(name for name in sketches.hashed_tables(dataset, events) if name in own)
     if tables:
         sketches.write(path, dataset, tables, events, secret)
-    return bool(tables)
+    return tables
 
 
 def _has_packaged(path: Path, card: Card) -> bool:
@@ -70,6 +77,11 @@ def stored_keys(stored: Stored) -> dict[str, str]:
     """SHA-256 of the stored file, by key."""
     file = convert(stored, _File) if stored else None
     return {} if file is None else {_key(file): file.sha256}
+
+
+def tables_of(stored: Stored) -> tuple[str, ...]:
+    """Return the tables whose rows are hashed."""
+    return convert(stored, _File).tables
 
 
 def _key(file: _File) -> str:

@@ -124,8 +124,8 @@ class StoredEvent:
     event_id: int
 
 
-#: Returns the hashes of an event's public rows, for comparison with those of other events.
-HashesOf = Callable[[], Awaitable[Hashes]]
+#: Returns the hashes of an event's public rows in some tables, for comparison with those of other events.
+HashesOf = Callable[[frozenset[str]], Awaitable[Hashes]]
 #: Decides whether the truth of an event is withheld; reads its hashes only if they matter.
 Withholds = Callable[[StoredEvent, HashesOf], Awaitable[bool]]
 
@@ -155,7 +155,9 @@ class EventDisplay:
         )
         # Threads cannot be cancelled, so their results are cached even if no caller waits any more.
         self._events = SharedCalls(kept, name="events", finish=True)
-        known: LRUCache[StoredEvent, Hashes] = LRUCache(_HASHES_BYTES, lambda hashes: hashes.nbytes + 1)
+        known: LRUCache[tuple[StoredEvent, frozenset[str]], Hashes] = LRUCache(
+            _HASHES_BYTES, lambda hashes: hashes.nbytes + 1
+        )
         self._hashes = SharedCalls(known, name="event_hashes", finish=True)
         self._lists: SharedCalls[None, DatasetList] = SharedCalls(TTLCache(1, KEPT_SECONDS), finish=True)
         self._last: DatasetList | None = None
@@ -184,8 +186,12 @@ class EventDisplay:
             found = await self._blocking(partial(self._datasets.repository, repo, wanted.revision))
             commit = found.commit
         stored = StoredEvent(repo, commit, wanted.config, wanted.event_id)
+
+        async def hashes_of(tables: frozenset[str]) -> Hashes:
+            return await self._hashes.run((stored, tables), partial(self._hash, stored, tables))
+
         # Not cached: an event that was public may be evaluated now.
-        withheld = await withholds(stored, lambda: self._hashes.run(stored, partial(self._hash, stored)))
+        withheld = await withholds(stored, hashes_of)
         key = _Key(repo, commit, replace(wanted, repo=repo, revision=commit), withheld)
         return await self._events.run(key, partial(self._start, key))
 
@@ -247,19 +253,19 @@ class EventDisplay:
                     raise Unavailable(detail, retry_after=300) from error
                 raise
 
-    async def _hash(self, stored: StoredEvent) -> Hashes:
-        """Hash the public rows of an event; none if the dataset has no such event."""
+    async def _hash(self, stored: StoredEvent, tables: frozenset[str]) -> Hashes:
+        """Hash the public rows of an event in these tables; none if the dataset has no such event."""
         async with self._reading() as directory:
-            job = await self._blocking(partial(self._collect_hashed, stored, directory))
+            job = await self._blocking(partial(self._collect_hashed, stored, tables, directory))
             what = f"event {stored.event_id} of {stored.repo}, config {stored.config},"
             return np.frombuffer(await self._workers.run(decoding.hash_rows, job, what), np.uint64)
 
-    def _collect_hashed(self, stored: StoredEvent, directory: Path) -> HashJob:
+    def _collect_hashed(self, stored: StoredEvent, tables: frozenset[str], directory: Path) -> HashJob:
         """Copy the columns that are hashed to this machine. Blocks."""
         shards = self._shards(stored.repo, stored.commit, stored.config)
         row_groups: dict[str, RowGroups] = {}
         left = self._read_bytes
-        for table in (table for table in HASHED if table in shards.tables()):
+        for table in (table for table in HASHED if table in tables.intersection(shards.tables())):
             location = find(shards, table, stored.event_id)
             if location is None:
                 continue

@@ -319,8 +319,18 @@ _DEMO: Final = Size(
             first_taken=3,
             origin=_REAL,
         ),
+        # The first eight packaged events with jets are in the packaged mix, too.
+        DatasetPlan("jets-train", "ttbar_pu0", 16, ("ttbar",), source=_PACKAGED / "jets", first_taken=8),
         DatasetPlan(
-            "jets-eval", "ttbar_pu0", 40, ("ttbar",), evaluated=True, source=_PACKAGED / "jets", origin=_REAL
+            "jets-eval",
+            "ttbar_pu0",
+            16,
+            ("ttbar",),
+            evaluated=True,
+            train="jets-train",
+            source=_PACKAGED / "jets",
+            first_taken=24,
+            origin=_REAL,
         ),
         DatasetPlan(
             "anomaly-eval", MIX, 40, ("mix",), evaluated=True, source=_PACKAGED / "anomaly", origin=_REAL

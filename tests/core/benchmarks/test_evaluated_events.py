@@ -63,7 +63,8 @@ async def is_withheld(
 ) -> bool:
     """Whether the truth of an event with these rows is withheld."""
 
-    async def rows() -> Hashes:
+    async def rows(tables: frozenset[str]) -> Hashes:
+        assert tables == {"tracker_hits"}
         return np.zeros(0, np.uint64) if hashes is None else hashes
 
     return await is_evaluated(platform, StoredEvent(repo, commit, config, number), rows)

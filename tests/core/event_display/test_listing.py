@@ -19,7 +19,7 @@ from tests.waiting import until
 from collidium import plugins
 from collidium.datasets import sample
 from collidium.errors import Unavailable
-from collidium.event_display import SAMPLE, EventDisplay, Wanted, display
+from collidium.event_display import SAMPLE, EventDisplay, HashesOf, StoredEvent, Wanted, display
 from collidium.settings import load
 
 REPO = "ada/events"
@@ -70,6 +70,11 @@ async def hub() -> AsyncIterator[Hub]:
     await until(lambda: not hub.serving)
 
 
+async def never(_: StoredEvent, __: HashesOf) -> bool:
+    """As if no task were scored."""
+    return False
+
+
 @pytest.fixture
 async def shown(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EventDisplay]:
     """What is shown of the hub, by a server that asks for each list."""
@@ -109,19 +114,19 @@ async def test_the_sample_is_listed_without_a_hub(
         assert [entry.repo for entry in listed.entries] == [SAMPLE, SAMPLE]
         assert "only the built-in sample" in listed.warning
         with pytest.raises(Unavailable, match="does not list"):
-            await shown.event(Wanted("ttbar_pu9", 1), withheld=False)
+            await shown.event(Wanted("ttbar_pu9", 1), never)
 
 
 @pytest.mark.parametrize("_", range(20 if LONG else 1))
 async def test_a_killed_worker_makes_no_dataset_unusable(shown: EventDisplay, _: int) -> None:
     wanted = Wanted(sample.CONFIG, 0, SAMPLE)
     with Killer(os.getpid()) as killer:
-        assert await shown.event(wanted, withheld=False)
+        assert await shown.event(wanted, never)
         await until(lambda: len(killer.killed) == 1)
 
 
 async def test_workers_killed_for_ever_show_no_event_yet(shown: EventDisplay) -> None:
     wanted = Wanted(sample.CONFIG, 0, SAMPLE)
     with Killer(os.getpid(), inf), pytest.raises(Unavailable, match="interrupted"):
-        await shown.event(wanted, withheld=False)
-    assert await shown.event(wanted, withheld=False)
+        await shown.event(wanted, never)
+    assert await shown.event(wanted, never)
