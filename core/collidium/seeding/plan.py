@@ -144,6 +144,8 @@ class DatasetPlan:
 
     def trains_for(self, scored: DatasetPlan) -> bool:
         """Whether it is a training set with the pileup and some channels of an evaluation set."""
+        if self.source is not None:  # events of the package or of organisers
+            return self.name == scored.train
         return not self.evaluated and (
             self.pileup == scored.pileup and set(self.channels) <= set(scored.channels)
         )
