@@ -549,7 +549,7 @@ async def test_large_commits_do_not_hold_others_up(tmp_path: Path) -> None:
     async with app.test_app():
         assert await call("ada", "repos/create", json={"name": "large", "organization": None}) == 200
         async with app.app_context():
-            threads = hub_of_app().committers
+            threads, turns = hub_of_app().committers, hub_of_app().committing
         for _ in range(threads._max_workers):
             threads.submit(busy.wait)
         commits = [
@@ -559,6 +559,12 @@ async def test_large_commits_do_not_hold_others_up(tmp_path: Path) -> None:
             await until(lambda: threads._work_queue.qsize() == 1)
             assert await call("bob", "repos/create", json={"name": "small", "organization": None}) == 200
             assert not any(task.done() for task in commits)
+            # A client that disconnects does not give its account another thread.
+            commits[0].cancel()
+            await asyncio.gather(commits[0], return_exceptions=True)
+            commits.append(asyncio.create_task(call("ada", "models/ada/large/commit/main", content=header)))
+            await until(lambda: any(len(turn._waiters or ()) == 2 for turn in turns.values()), 20)
+            assert threads._work_queue.qsize() == 1
         finally:
             busy.set()
-        assert await asyncio.gather(*commits) == [200, 200]
+        assert await asyncio.gather(*commits[1:]) == [200, 200]

@@ -14,8 +14,10 @@ from quart import Response, current_app, g, request
 from collidium.settings import MEBIBYTE
 from collidium_plugins.webapps import context
 
-#: Memory of the pages that a process keeps.
-KEPT_BYTES: Final = 16 * MEBIBYTE
+#: Memory of the pages that a process keeps: of addresses, and of addresses with a query, of which a caller
+#: can make any number, so that they take no room from the others.
+KEPT_BYTES: Final = 12 * MEBIBYTE
+KEPT_QUERY_BYTES: Final = 4 * MEBIBYTE
 _EXTENSION: Final = "collidium.webapps.kept_pages"
 
 #: The path of a call of the backend, and its query.
@@ -41,12 +43,15 @@ async def kept(
     for part in (*answers, request.full_path, context.origin(), context.hub_url(), *others):
         encoded = part if isinstance(part, bytes) else str(part).encode()
         digest.update(len(encoded).to_bytes(8, "big") + encoded)
-    pages: LRUCache[bytes, bytes] = current_app.extensions.setdefault(_EXTENSION, LRUCache(KEPT_BYTES, len))
+    by_path, by_query = current_app.extensions.setdefault(
+        _EXTENSION, (LRUCache(KEPT_BYTES, len), LRUCache(KEPT_QUERY_BYTES, len))
+    )
+    pages: LRUCache[bytes, bytes] = by_query if request.query_string else by_path
     body = pages.get(digest.digest())
     if body is not None:
         return Response(body, content_type="text/html; charset=utf-8")
     page = await make()
     made = await page.get_data()
-    if page.status_code == HTTPStatus.OK and isinstance(made, bytes) and len(made) <= KEPT_BYTES:
+    if page.status_code == HTTPStatus.OK and isinstance(made, bytes) and len(made) <= pages.maxsize:
         pages[digest.digest()] = made
     return page

@@ -23,7 +23,7 @@ from collidium_runners.command import PipelineCommand, job_name
 from collidium_runners.local.processes import PROC, boot, with_variable
 from collidium_runners.local.records import JobSpecification, Record, tail
 from collidium_runners.local.shepherd import STOP_SECONDS
-from collidium_runners.spool.engine import JobFolders, JobLimits, Run
+from collidium_runners.spool.engine import REMOVED, JobFolders, JobLimits, Run, discard
 from collidium_runners.spool.jobs import SpooledJobs, SpooledRunner
 
 _BEGIN_SECONDS: Final = 30
@@ -110,7 +110,7 @@ class LocalEngine:
         record = self._record(name)
         if record.ended is None:
             _kill(record)
-        shutil.rmtree(record.folder, ignore_errors=True)
+        discard(record.folder, record.folder.parent.with_name(REMOVED))
 
     def inspect(self, names: Sequence[str]) -> Mapping[str, Run]:
         found = {name: self._run(self._record(name)) for name in names}

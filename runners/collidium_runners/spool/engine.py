@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from secrets import token_hex
 from signal import Signals
+from threading import Thread
 from typing import Final, Protocol
 
 from collidium.contracts.runner import Job, JobState, JobStatus
@@ -15,6 +17,9 @@ from collidium.settings import GIBIBYTE
 from collidium_runners import command
 from collidium_runners.outputs import gather, has_tables
 from collidium_runners.spool.spool import CANCELLED, TOO_LONG
+
+#: Folder of the folders that are being deleted.
+REMOVED: Final = "removed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +72,9 @@ class JobFolders:
 
     def clear(self, request_id: str, *, keep_output: bool) -> None:
         """Delete the folders of a job, except for its output if ``keep_output``."""
-        shutil.rmtree(self._scratch(request_id), ignore_errors=True)
+        discard(self._scratch(request_id), self._directory / REMOVED)
         if not keep_output:
-            shutil.rmtree(self._output(request_id), ignore_errors=True)
+            discard(self._output(request_id), self._directory / REMOVED)
 
     def with_output(self) -> list[str]:
         """Return the request ids of all jobs with output."""
@@ -83,6 +88,27 @@ class JobFolders:
 
     def _scratch(self, request_id: str) -> Path:
         return self._directory / "scratch" / request_id
+
+
+def discard(folder: Path, aside: Path) -> None:
+    """Remove a folder at once, and delete its files in a thread: a job may have written millions of them.
+
+    The caller holds the lock of the spool. ``aside`` is on the same file system; what killed processes left
+    there is deleted, too.
+    """
+    aside.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.rename(aside / token_hex(16))
+    except FileNotFoundError:
+        return
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+    Thread(target=_empty, args=(aside,), name="removed-folders", daemon=True).start()
+
+
+def _empty(aside: Path) -> None:
+    for folder in aside.iterdir():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,10 +221,20 @@ async def commit(target: Target) -> Response:
     uploads = hub().store.blobs.uploads
     async with receive_to_file(request, uploads, COMMIT_BYTES, part=None, media_types=None) as received:
         account = target.caller.id if target.caller else 0
-        async with hub().committing.setdefault(account, asyncio.Lock()):
-            repo, made = await in_thread(hub().committers, _commit, target, branch, received)
+        turn = hub().committing.setdefault(account, asyncio.Lock())
+        await turn.acquire()
+        work = asyncio.ensure_future(in_thread(hub().committers, _commit, target, branch, received))
+        work.add_done_callback(lambda done: _end_turn(turn, done))
+        # The commit of a client that has disconnected goes on, and so does its turn.
+        repo, made = await asyncio.shield(work)
     document = {"success": True, "commitOid": made.oid, "commitUrl": f"{page_url(repo)}/commit/{made.oid}"}
     return json_response(document)
+
+
+def _end_turn(turn: asyncio.Lock, done: asyncio.Future[Any]) -> None:
+    turn.release()
+    if not done.cancelled():
+        done.exception()  # retrieved, as the client may have disconnected
 
 
 def _commit(target: Target, branch: str, received: ReceivedFile) -> tuple[Repo, Commit]:
