@@ -136,6 +136,23 @@ def test_what_stands_against_it_is_said_at_once(made: dict[str, Any], server: Se
     assert "50 are scored in one part" in notes[-1]
 
 
+def test_a_plan_names_the_challenges_that_its_public_part_closes(
+    made: dict[str, Any], server: ServerProcess
+) -> None:
+    """Those of the same events: a smaller public part is within a larger one, and reveals nothing."""
+
+    def notes(percent: int) -> str:
+        options = (*OPTIONS, "--public", str(percent), "--dry-run", "--json")
+        done = create(server, *options, "--closes", "2099-06-30T12:00Z", name="twin-2027")
+        assert done.returncode == 0, done.stderr
+        return str(json.loads(done.stdout)["notes"])
+
+    closed = "will accept no submissions until twin-2027 closes on 2099-06-30 12:00 UTC"
+    assert f"{NAME} {closed}" in notes(30)
+    assert f"{NAME} {closed}" not in notes(60)
+    assert get(server, "/v1/challenges/twin-2027").status_code == 404
+
+
 def test_events_come_from_a_private_repository(made: dict[str, Any], server: ServerProcess) -> None:
     """At the commit of the first run."""
     owner = {"HF_TOKEN": server.add_user("anna"), "PLATFORM_BACKEND": server.base_url}
