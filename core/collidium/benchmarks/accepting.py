@@ -169,3 +169,17 @@ async def require_unshared(row: Challenge) -> None:
             f"{row.name} may be split only where nothing else scores on its truth, and {names} does: "
             "it needs the scope benchmarks for all challenges"
         )
+
+
+async def require_no_longer_closed(row: Challenge, closes_at: datetime | None) -> None:
+    """Raise Forbidden if a later end of this challenge would close others for longer."""
+    part = Part.of(row.truth_version)
+    is_later = row.closes_at is not None and (closes_at is None or closes_at > row.closes_at)
+    if part is None or part.kind != "public" or row.ended_at is not None or not is_later:
+        return
+    if others := await closed_by(row.task, row.name, part):
+        names = ", ".join(other.name for other in others if not is_draft(other)) or "another challenge"
+        raise Forbidden(
+            f"{names} would accept no submissions for longer, as {row.name} holds back events of the same "
+            "truth: it needs the scope benchmarks for all challenges"
+        )

@@ -178,6 +178,8 @@ async def edit(
         if alone:
             await accepting.require_unshared(row)
         await count_part(row, percent)
+    if alone and "closes_at" in values:
+        await accepting.require_no_longer_closed(row, values["closes_at"])
     await _require_team_size(row, values.get("team_size"))
     _announce(row, values.pop("announcement", None))
     row.update_from_dict(values)

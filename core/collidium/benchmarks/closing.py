@@ -89,9 +89,17 @@ async def _results_wait_for(platform: Platform, row: Challenge) -> list[Challeng
 
 @transactional
 async def reopen(
-    platform: Platform, name: str, closes_at: datetime | None, *, actor: str, http_request_id: str
+    platform: Platform,
+    name: str,
+    closes_at: datetime | None,
+    *,
+    alone: bool = False,
+    actor: str,
+    http_request_id: str,
 ) -> records.Challenge:
     """Open a challenge now, until ``closes_at``; None: until its current date, or until it is closed.
+
+    ``alone``: by an operator of this challenge alone; raises Forbidden where that would close others longer.
 
     Raises NotFound, InvalidInput for a date in the past, and Conflict after results on the events that were
     held back.
@@ -109,6 +117,8 @@ async def reopen(
         row.opens_at = moment
     if closes_at is None and row.closes_at is not None and row.closes_at > moment:
         closes_at = row.closes_at
+    if alone:
+        await accepting.require_no_longer_closed(row, closes_at)
     row.closes_at, row.ended_at = closes_at, None
     await row.save()
     await operations.record(actor, "open_challenge", name, {"closes_at": str(closes_at)}, http_request_id)

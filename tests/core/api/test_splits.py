@@ -106,6 +106,19 @@ def test_editing_needs_the_scope_for_all_to_close_others(
     assert not ok(admin.get(TRACKING))["accepts_submissions"]
 
 
+def test_an_organiser_closes_others_for_no_longer(fresh_platform: ServerProcess, admin: httpx.Client) -> None:
+    new(admin, public_percent=50, closes_at=DATE)
+    edit = f"/admin/challenges/{NAME}"
+    with operating(fresh_platform, organiser(admin)) as otto:
+        for later in ("2100-01-01T00:00:00Z", None):
+            answer = otto.patch(edit, json={"closes_at": later})
+            refused(answer, 403, "tracking would accept no submissions for longer")
+        ok(otto.patch(edit, json={"closes_at": "2099-01-01T00:00:00Z", "title": "Spring"}))
+        ok(otto.post(f"{edit}/open?closes_at=2099-01-01T00:00:00Z"))
+        refused(otto.post(f"{edit}/open?closes_at=2099-02-01T00:00:00Z"), 403, "for longer")
+    ok(admin.patch(edit, json={"closes_at": "2100-01-01T00:00:00Z"}))
+
+
 def test_commands_say_first_what_a_split_closes(fresh_platform: ServerProcess, admin: httpx.Client) -> None:
     new(admin, "twin-2027", public_percent=20)
     variables = {"PLATFORM_BACKEND": fresh_platform.base_url, "ADMIN_TOKEN": fresh_platform.admin_token}

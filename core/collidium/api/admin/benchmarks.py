@@ -151,7 +151,9 @@ async def close(challenge: str) -> Response:
 @idempotent
 async def open_(challenge: str, query_args: OpenQuery) -> Response:
     """Open or reopen a challenge; not after results on its hidden events were shown."""
-    return answer(await closing.reopen(platform(), challenge, query_args.closes_at, **audit_fields()))
+    alone = not is_allowed(Scope.BENCHMARKS)
+    opened = await closing.reopen(platform(), challenge, query_args.closes_at, alone=alone, **audit_fields())
+    return answer(opened)
 
 
 @blueprint.post("/challenges/<challenge>/refresh-hidden")
