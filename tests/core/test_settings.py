@@ -185,3 +185,10 @@ def test_a_former_name_holds_unless_the_new_one_differs(monkeypatch: pytest.Monk
 )
 def test_a_password_is_masked_as_a_whole_value(url: str, text: str, shown: str) -> None:
     assert without_password(url, text) == shown
+
+
+def test_public_truth_pays_in_mock_mode_or_by_choice() -> None:
+    assert load().pays_on_public_truth
+    assert not load(run_mode="real", runner="local").pays_on_public_truth
+    assert load(run_mode="real", runner="local", rewards_on_public_truth=True).pays_on_public_truth
+    assert not load(rewards_on_public_truth=False).pays_on_public_truth

@@ -104,12 +104,14 @@ def make(job: EventJob) -> Opaque:
 def hash_rows(job: HashJob) -> Opaque:
     """Return the sorted 64-bit hashes of the event's public rows, by :mod:`collidium.datasets.row_hashes`.
 
-    Tables without all the hashed columns have none. Raises UnusableDataset for files that cannot be read.
+    Tables without values in all the hashed columns have none. Raises UnusableDataset for files that cannot be
+    read.
     """
     hashes = [np.zeros(0, np.uint64)]
     for name, source in job.row_groups.items():
         row = _row(name, source, job.event_id, HASHED[name])
-        if set(HASHED[name]) <= set(row.column_names):
+        filled = {column for column in row.column_names if not row[column].null_count}
+        if set(HASHED[name]) <= filled:
             hashes.append(hashes_of(name, row)[0])
     return Opaque(np.unique(np.concatenate(hashes)).tobytes())
 

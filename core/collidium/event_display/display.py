@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Sized
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -188,12 +188,13 @@ class EventDisplay:
         stored = StoredEvent(repo, commit, wanted.config, wanted.event_id)
 
         async def hashes_of(tables: frozenset[str]) -> Hashes:
-            return await self._hashes.run((stored, tables), partial(self._hash, stored, tables))
+            call = partial(self._start, self._hashes, partial(self._hash, stored, tables))
+            return await self._hashes.run((stored, tables), call)
 
         # Not cached: an event that was public may be evaluated now.
         withheld = await withholds(stored, hashes_of)
         key = _Key(repo, commit, replace(wanted, repo=repo, revision=commit), withheld)
-        return await self._events.run(key, partial(self._start, key))
+        return await self._events.run(key, partial(self._start, self._events, partial(self._make, key)))
 
     async def close(self) -> None:
         """Cancel running calls and close the connections. Idempotent."""
@@ -228,10 +229,10 @@ class EventDisplay:
 
     # -- events -----------------------------------------------------------------------------------------
 
-    def _start(self, key: _Key) -> Awaitable[ShownEvent]:
-        if len(self._events) >= _WAITING:
+    def _start(self, running: Sized, call: Callable[[], Awaitable[Result]]) -> Awaitable[Result]:
+        if len(running) >= _WAITING:
             raise Unavailable("too many events are requested now; try again in a moment", retry_after=2)
-        return self._make(key)
+        return call()
 
     async def _make(self, key: _Key) -> ShownEvent:
         async with self._reading() as directory:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.waiting import eventually_async
 
 from collidium.benchmarks import challenges, earlier_truth, truth_versions
 from collidium.benchmarks.evaluated import is_evaluated
@@ -22,6 +23,7 @@ from collidium.errors import Unavailable
 from collidium.event_display import StoredEvent
 from collidium.platform import Platform
 from collidium.scoring.truth.sketches import hashed_tables, hashes_of_events
+from collidium.server.worker import background_work
 from collidium_plugins.storage_local import LocalStorage
 
 from . import models
@@ -139,6 +141,24 @@ async def test_earlier_truth_gets_sketches_and_is_marked(platform: Platform) -> 
         assert row.manifest["tables"] == before["tables"]
     assert await is_withheld(platform, 9, hashes_of(3), config="mine_pu0")
     assert not await is_withheld(platform, 3, hashes_of(1))
+
+
+async def test_a_starting_server_describes_earlier_truth(platform: Platform) -> None:
+    """After a failure, at a next start at the latest: nothing is stored before the sketches are complete."""
+    await change(sketches=None, is_published=False)
+    inputs = platform.settings.data_dir / "storage" / "inputs"
+    inputs.rename(inputs.with_name("away"))
+    truth = await TruthVersion.get()
+    assert not await earlier_truth._describe(platform, truth)
+    assert SKETCHES not in (await TruthVersion.get()).manifest
+    inputs.with_name("away").rename(inputs)
+
+    async def is_marked() -> bool:
+        manifest = (await TruthVersion.get()).manifest
+        return bool(manifest.get(SKETCHES)) and manifest["is_published"]
+
+    async with background_work(platform):
+        await eventually_async(is_marked)
 
 
 async def test_earlier_truth_is_described_once(platform: Platform) -> None:

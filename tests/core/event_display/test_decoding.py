@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,7 +14,7 @@ from tests.core.datasets.events import tables_of
 
 from collidium.errors import UnusableDataset
 from collidium.event_display import tables as stream
-from collidium.event_display.decoding import EventJob, Format, RowGroups, make
+from collidium.event_display.decoding import EventJob, Format, HashJob, RowGroups, hash_rows, make
 
 LISTS = {
     "large": pa.large_list,
@@ -66,6 +67,42 @@ def test_lists_of_all_types_are_shown(
     for as_ in ("arrow", "phoenix"):
         expected = decoded(tmp_path, event, withheld=withheld, as_=as_)
         assert decoded(tmp_path, others, withheld=withheld, as_=as_) == expected
+
+
+def hashed(directory: Path, table: pa.Table) -> set[int]:
+    """The hashes of the hits of event 0."""
+    path = directory / "hashed.parquet"
+    pq.write_table(table, path)
+    made = hash_rows(HashJob(0, {"tracker_hits": RowGroups(path, (0,))}))
+    return set(np.frombuffer(made, np.uint64).tolist())
+
+
+@pytest.mark.parametrize("lists", LISTS)
+def test_rows_of_all_types_have_the_same_hashes(
+    tmp_path: Path, event: dict[str, pa.Table], lists: str
+) -> None:
+    hits = event["tracker_hits"]
+    expected = hashed(tmp_path, hits)
+    assert len(expected) == 30
+    assert hashed(tmp_path, written(hits, LISTS[lists])) == expected
+    renamed = [{"x": "tx", "y": "ty", "z": "tz"}.get(name, name) for name in hits.column_names]
+    assert hashed(tmp_path, hits.rename_columns(renamed)) == expected
+
+
+@pytest.mark.parametrize(
+    "column", [pa.nulls(1), pa.array([None], pa.list_(pa.float32()))], ids=["nulls", "null list"]
+)
+def test_rows_without_values_have_no_hashes(
+    tmp_path: Path, event: dict[str, pa.Table], column: pa.Array
+) -> None:
+    """Such columns are left out of what is shown."""
+    hits = event["tracker_hits"]
+    assert not hashed(tmp_path, hits.set_column(hits.column_names.index("z"), "z", column))
+    assert not hashed(tmp_path, hits.drop_columns(["z"]))
+    empty = {name: pa.array([[]], pa.list_(pa.null())) for name in "xyz"}
+    assert not hashed(tmp_path, pa.table({"event_id": hits["event_id"], **empty}))
+    others = hits.set_column(0, "event_id", pa.array([5], hits["event_id"].type))
+    assert not hashed(tmp_path, others)
 
 
 @pytest.mark.parametrize("withheld", [False, True], ids=["all", "withheld"])
