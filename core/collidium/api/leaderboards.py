@@ -17,8 +17,9 @@ from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery, ResultsQuery
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks import teams
+from collidium.benchmarks.fronts import Fronts
 from collidium.benchmarks.histories import Histories
-from collidium.benchmarks.leaderboard import BoardVersion, Fronts, Selection
+from collidium.benchmarks.leaderboard import BoardVersion, Selection
 from collidium.benchmarks.rank_intervals import Intervals, RankIntervals
 from collidium.benchmarks.submissions import reading
 from collidium.errors import InvalidInput

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
 
 from cachetools import LRUCache
 from tortoise.backends.sqlite.client import SqliteClient
 
+from collidium.benchmarks import additions
+from collidium.benchmarks.additions import Mark
 from collidium.benchmarks.leaderboard import BoardVersion
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions.reading import claim_of
 from collidium.benchmarks.submissions.scorings import published_errors
-from collidium.database import connection, in_chunks, rows_of
+from collidium.database import connection, in_chunks, loaded, rows_of
 from collidium.errors import InvalidInput
 from collidium.records import BestStep
 from collidium.runtime.shared_calls import SharedCalls
@@ -26,6 +30,7 @@ SELECT id, {improves} FROM (
     SELECT id, submitted_at, {compared} FROM (
         SELECT id, submitted_at, {worths}
         FROM submissions WHERE challenge = ? AND truth_version = ? AND rank_score IS NOT NULL
+            AND (submitted_at, id) <= (?, ?)
     ) AS scored
     WINDOW earlier AS (ORDER BY submitted_at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ) AS compared WHERE {is_step} ORDER BY submitted_at, id
@@ -35,11 +40,40 @@ _IMPROVES: Final = "(worth{0} IS NOT NULL AND (best{0} IS NULL OR worth{0} > bes
 _KEPT: Final = 8
 
 
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """For each metric the ids of the submissions that improved its best value, and that value."""
+
+    mark: Mark | None
+    ids: Mapping[str, Sequence[str]]
+    #: Larger is better.
+    worths: Mapping[str, float]
+
+    def with_(self, mark: Mark, rows: Sequence[Mapping[str, Any]], card: Card, truth_version: str) -> _Steps:
+        """Add later submissions."""
+        ids, worths = {name: list(some) for name, some in self.ids.items()}, dict(self.worths)
+        for row in rows:
+            if row["truth_version"] != truth_version or row["rank_score"] is None:
+                continue
+            scores = loaded(Submission, "scores", row["scores"])
+            for metric in card.metrics:
+                if (worth := _worth(metric, scores)) is not None and not worths.get(
+                    metric.name, -inf
+                ) >= worth:
+                    worths[metric.name] = worth
+                    ids[metric.name].append(row["id"])
+        return _Steps(mark, ids, worths)
+
+
 class Histories:
-    """A cache of the histories of the latest versions; concurrent calls share the computation."""
+    """A cache of the histories of the latest versions; concurrent calls share the computation.
+
+    After new submissions alone, only these are read.
+    """
 
     def __init__(self) -> None:
-        self._found: SharedCalls[BoardVersion, Mapping[str, Sequence[str]]] = SharedCalls(LRUCache(_KEPT))
+        self._found: SharedCalls[BoardVersion, _Steps] = SharedCalls(LRUCache(_KEPT))
+        self._latest: LRUCache[tuple[str, str | None], _Steps] = LRUCache(_KEPT)
 
     async def steps(
         self, version: BoardVersion, card: Card, metric_name: str | None, *, limit: int
@@ -50,20 +84,45 @@ class Histories:
         be verified. Raises InvalidInput for an unknown metric.
         """
         metric = _metric(card, metric_name)
-        improving = await self._found.run(version, lambda: _improving(version, card))
-        ids = improving[metric.name][-limit:]
+        improving = await self._found.run(version, lambda: self._improving(version, card))
+        ids = improving.ids[metric.name][-limit:]
         kept = {row.id: row for some in in_chunks(ids) for row in await Submission.filter(id__in=some)}
         return [_step(kept[id_], metric.name) for id_ in ids if id_ in kept]
 
+    async def _improving(self, version: BoardVersion, card: Card) -> _Steps:
+        place = version.challenge, version.truth_version
+        before, found = self._latest.get(place), None
+        if before is not None and before.mark is not None:
+            added = await additions.since(version.challenge, before.mark)
+            found = added and before.with_(*added, card, version.truth_version or "")
+        self._latest[place] = found = found or await _read(version, card)
+        return found
 
-async def _improving(version: BoardVersion, card: Card) -> Mapping[str, Sequence[str]]:
-    """For each metric the ids of the submissions that improved its best value."""
+
+async def _read(version: BoardVersion, card: Card) -> _Steps:
+    """Read all submissions on the leaderboard."""
+    mark = await additions.mark(version.challenge)
+    names = [metric.name for metric in card.metrics]
+    if mark is None:
+        return _Steps(None, {name: [] for name in names}, {})
+    values = version.challenge, version.truth_version, mark.submitted_at, mark.id
+    rows = await rows_of(_query(card), *names, *values)
+    ids = {name: [row["id"] for row in rows if row[f"step{place}"]] for place, name in enumerate(names)}
+    worths = {
+        name: row[f"worth{place}"] for row in rows for place, name in enumerate(names) if row[f"step{place}"]
+    }
+    return _Steps(mark, ids, worths)
+
+
+def _query(card: Card) -> str:
     is_sqlite = isinstance(connection(), SqliteClient)
     score = """json_extract(scores, '$."' || ? || '"')""" if is_sqlite else "scores ->> CAST(? AS text)"
     signs = ["" if metric.higher_is_better else "-" for metric in card.metrics]
     improves = [_IMPROVES.format(place) for place in range(len(signs))]
-    query = _STEPS.format(
-        improves=", ".join(f"{improved} AS step{place}" for place, improved in enumerate(improves)),
+    return _STEPS.format(
+        improves=", ".join(
+            f"{improved} AS step{place}, worth{place}" for place, improved in enumerate(improves)
+        ),
         compared=", ".join(
             f"worth{place}, max(worth{place}) OVER earlier AS best{place}" for place in range(len(signs))
         ),
@@ -72,9 +131,11 @@ async def _improving(version: BoardVersion, card: Card) -> Mapping[str, Sequence
         ),
         is_step=" OR ".join(improves),
     )
-    names = [metric.name for metric in card.metrics]
-    rows = await rows_of(query, *names, version.challenge, version.truth_version)
-    return {name: [row["id"] for row in rows if row[f"step{place}"]] for place, name in enumerate(names)}
+
+
+def _worth(metric: Metric, scores: Mapping[str, Any]) -> float | None:
+    score = scores.get(metric.name)
+    return None if score is None else float(score) if metric.higher_is_better else -float(score)
 
 
 def _step(row: Submission, metric: str) -> BestStep:

@@ -1,4 +1,4 @@
-"""Leaderboards: the best submission of each participant, or all submissions; and Pareto fronts.
+"""Leaderboards: the best submission of each participant, or all submissions.
 
 Equal scores share a rank. Baselines are listed with the rank that they would have, and do not occupy it.
 """
@@ -11,11 +11,9 @@ import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby
-from math import inf, isfinite, nan
-from typing import TYPE_CHECKING, Final, NamedTuple
+from math import isfinite
+from typing import TYPE_CHECKING, Final, Protocol
 
-from cachetools import LRUCache
 from tortoise.expressions import Q
 
 from collidium.benchmarks import challenges
@@ -25,12 +23,9 @@ from collidium.benchmarks.submissions.reading import SUBMISSION_ID, derived
 from collidium.database import rows_of
 from collidium.errors import Conflict, UnknownCursor
 from collidium.records import Place, Result
-from collidium.runtime.shared_calls import SharedCalls
 
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
-
-    from collidium.contracts.task import Card
 
 #: The rank of each submission on a Pareto front by its id, best first.
 Front = Mapping[str, int]
@@ -39,7 +34,7 @@ Front = Mapping[str, int]
 MAX_RANK: Final = 2**53
 
 #: Submissions per query, so that other requests run in between.
-_CHUNK: Final = 1000
+CHUNK: Final = 1000
 
 #: The ranks of some submissions among all of their leaderboard.
 _RANKS: Final = """
@@ -79,6 +74,17 @@ class Selection:
 
 EVERYONE: Final = Selection()
 ALL: Final = Selection(all=True)
+
+
+class Placed(Protocol):
+    """What decides the place of a submission."""
+
+    @property
+    def rank_score(self) -> float: ...
+    @property
+    def submitted_at(self) -> datetime: ...
+    @property
+    def id(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +152,8 @@ def ranked(version: BoardVersion, selection: Selection) -> QuerySet[Submission]:
     return query.order_by("-rank_score", "submitted_at", "id")
 
 
-def _following(
-    version: BoardVersion, selection: Selection, after: Cursor | _Scored | None
+def following(
+    version: BoardVersion, selection: Selection, after: Placed | None
 ) -> Iterator[QuerySet[Submission]]:
     """The selected submissions that follow: those of equal score, then those of lower ones.
 
@@ -180,7 +186,7 @@ async def places(
     if version.truth_version is None:
         return [], None
     rows: list[Submission] = []
-    for query in _following(version, selection, after):
+    for query in following(version, selection, after):
         if len(rows) <= limit:
             rows += await query.limit(limit + 1 - len(rows))
     page, counter = rows[:limit], RankCounter.after(after)
@@ -208,7 +214,7 @@ async def all_places(
     cursor = None
     while True:
         found, cursor = await places(
-            version, limit=_CHUNK, cursor=cursor, intervals=intervals, selection=selection
+            version, limit=CHUNK, cursor=cursor, intervals=intervals, selection=selection
         )
         yield found
         if cursor is None:
@@ -290,7 +296,7 @@ async def places_on_front(
 async def _still_ranked(ids: Sequence[str], maximum: int, selection: Selection) -> list[Submission]:
     """The first ``maximum`` selected of these, in order, without those that lost their rank meanwhile."""
     found: list[Submission] = []
-    size = maximum if selection.is_whole else max(maximum, _CHUNK)
+    size = maximum if selection.is_whole else max(maximum, CHUNK)
     for begin in range(0, len(ids), size):
         chunk = ids[begin : begin + size]
         kept = Submission.filter(selection.conditions, id__in=chunk, rank_score__isnull=False)
@@ -310,78 +316,3 @@ def _cursor(rank: int, row: Submission, ranked: int) -> str:
     """The cursor of a page with this last place."""
     assert row.rank_score is not None  # noqa: S101 -- only ranked rows have places
     return Cursor(rank, ranked, row.rank_score, row.submitted_at, row.id).encode()
-
-
-#: Number of cached fronts.
-_KEPT: Final = 8
-
-
-class Fronts:
-    """A cache of the fronts of the latest versions; concurrent calls share the computation."""
-
-    def __init__(self) -> None:
-        self._found: SharedCalls[BoardVersion, Front] = SharedCalls(LRUCache(_KEPT))
-
-    async def of(self, version: BoardVersion, card: Card | None) -> Front | None:
-        """The front of a leaderboard; None if the card names no ``pareto`` metrics."""
-        if card is None or (metrics := card.pareto) is None:
-            return None
-        return await self._found.run(version, lambda: _find(version, card, metrics))
-
-
-async def _find(version: BoardVersion, card: Card, metrics: tuple[str, str]) -> Front:
-    """Find the front; a submission that lacks one of the metrics is not on it."""
-    signs = {metric.name: 1 if metric.higher_is_better else -1 for metric in card.metrics}
-    first, second = metrics
-    points: list[tuple[float, float]] = []
-    found: list[tuple[str, int]] = []
-    counter = RankCounter()
-    async for rows in _read(version):
-        for row in rows:
-            rank = counter.next(row.rank_score, row.baseline)
-            point = [signs[name] * row.scores.get(name, nan) for name in (first, second)]
-            if all(map(isfinite, point)):
-                points.append((point[0], point[1]))
-                found.append((row.id, rank))
-        places = front(points)
-        points, found = [points[place] for place in places], [found[place] for place in places]
-    return dict(found)
-
-
-class _Scored(NamedTuple):
-    id: str
-    scores: Mapping[str, float]
-    rank_score: float
-    baseline: bool
-    submitted_at: datetime
-
-
-async def _read(version: BoardVersion) -> AsyncIterator[list[_Scored]]:
-    """All ranked submissions in chunks, best first."""
-    last: _Scored | None = None
-    while True:
-        rows: list[_Scored] = []
-        for query in _following(version, ALL, last):
-            rows += map(_Scored._make, await query.limit(_CHUNK).values_list(*_Scored._fields))
-        if not rows:
-            return
-        yield rows
-        last = rows[-1]
-
-
-def front(points: Sequence[tuple[float, float]]) -> list[int]:
-    """The sorted indices of the points that no other dominates; larger is better in both coordinates.
-
-    A point dominates another if it is at least as good in both and better in one, so equal points are on the
-    front together. The cost is that of one sort.
-    """
-    best = -inf
-    found: list[int] = []
-    order = sorted(range(len(points)), key=points.__getitem__, reverse=True)
-    for _, group in groupby(order, key=lambda place: points[place][0]):
-        equals = list(group)
-        highest = points[equals[0]][1]
-        if highest > best:
-            best = highest
-            found += [place for place in equals if points[place][1] == highest]
-    return sorted(found)

@@ -13,11 +13,13 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given
+from tortoise.expressions import F
 from toy_task import Toy
 
-from collidium.benchmarks import closing, histories
+from collidium.benchmarks import additions, closing, fronts, histories
 from collidium.benchmarks import leaderboard as boards
-from collidium.benchmarks.leaderboard import BoardVersion, Front, Fronts, Selection
+from collidium.benchmarks.fronts import Fronts
+from collidium.benchmarks.leaderboard import BoardVersion, Front, Selection
 from collidium.benchmarks.models import Arrival, Challenge, Submission
 from collidium.benchmarks.submissions import reading
 from collidium.errors import Conflict, InvalidInput
@@ -136,7 +138,7 @@ async def test_selected_places_have_the_ranks_that_they_have_among_all(
 
 async def test_all_places_are_read_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raises if other events count before all are read."""
-    monkeypatch.setattr(boards, "_CHUNK", 7)
+    monkeypatch.setattr(boards, "CHUNK", 7)
     everything = {"intervals": None, "selection": Selection(all=True)}
 
     rows = await fill()
@@ -181,7 +183,7 @@ def test_the_front_is_what_nothing_dominates(points: list[tuple[float, float]]) 
     wanted = [
         place for place, point in enumerate(points) if not any(dominates(other, point) for other in points)
     ]
-    assert boards.front(points) == wanted
+    assert fronts.front(points) == wanted
 
 
 @pytest.mark.parametrize("pareto", [("accuracy", "beauty"), ("accuracy", "accuracy"), ("accuracy",), ()])
@@ -191,7 +193,7 @@ def test_a_card_trades_two_metrics_that_it_has(pareto: tuple[str, str]) -> None:
 
 
 async def test_the_front_is_that_of_the_whole_leaderboard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boards, "_CHUNK", 7)  # a small leaderboard is read in several chunks
+    monkeypatch.setattr(boards, "CHUNK", 7)  # a small leaderboard is read in several chunks
     await fill()
     everybody = await all_pages(Selection(all=True))
     scores = {
@@ -254,3 +256,81 @@ async def test_files_of_killed_processes_are_forgotten() -> None:
         await Arrival.create(id=name, challenge="tracking", leased_until=until)
     await closing.prune(moment)
     assert await Arrival.all().values_list("id", flat=True) == ["alive"]
+
+
+# -- after changes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_histories_and_fronts_follow_any_change(seed: int) -> None:
+    """After additions, removals, new scores and changes of the challenge they are as if computed anew."""
+    await Challenge.create(name=VERSION.challenge, task=VERSION.task, truth_version="truth")
+    kept, traded, random = histories.Histories(), Fronts(), np.random.default_rng(seed)
+    for number in range(60):
+        for _ in range(int(random.integers(1, 4))):
+            await _change(number, random)
+            number += 100
+        revision = (await Challenge.get(name=VERSION.challenge)).revision
+        version = replace(VERSION, revision=revision)
+        for metric in ("accuracy", "missing"):
+            found = await kept.steps(version, CARD, metric, limit=1000)
+            assert found == await histories.Histories().steps(version, CARD, metric, limit=1000)
+        front = await traded.of(version, CARD)
+        anew = await Fronts().of(version, CARD)
+        assert front is not None
+        assert anew is not None
+        assert list(front.items()) == list(anew.items())
+
+
+async def _change(number: int, random: np.random.Generator) -> None:
+    """A change and its revision, as of a submission or an operator; rarely with a clock that was set back."""
+    sent = [row for row in await Submission.all() if row.rank_score is not None]
+    kind = random.choice(["add", "remove", "rescore", "none"], p=[0.85, 0.05, 0.05, 0.05])
+    if kind == "add":
+        await _add(number, random)
+        return
+    if sent and kind != "none":
+        row = sent[int(random.integers(len(sent)))]
+        new = None if kind == "remove" else row.rank_score
+        scores = {"accuracy": row.rank_score, "missing": int(random.integers(8)) / 8}
+        await Submission.filter(id=row.id).update(rank_score=new, scores=scores)
+    await Challenge.filter(name=VERSION.challenge).update(revision=F("revision") + 1)
+
+
+async def _add(number: int, random: np.random.Generator) -> None:
+    late = 5000 if random.random() < 0.02 else 0
+    accuracy = int(random.integers(30)) / 30
+    await Submission.create(
+        id=uuid.UUID(int=int(random.integers(1, 2**62))).hex,
+        challenge=VERSION.challenge,
+        task=VERSION.task,
+        account_id=1,
+        hub_username="ann",
+        participant="account:1",
+        standing="practice" if number % 11 == 0 else "ranked",
+        baseline=number % 7 == 0,
+        sha256=f"{number:064}",
+        size_bytes=1,
+        rows=1,
+        scores={"accuracy": accuracy}
+        | ({} if number % 9 == 0 else {"missing": accuracy / 2 + int(random.integers(8)) / 16}),
+        rank_score=None if number % 11 == 0 else accuracy,
+        scorer_version="1",
+        truth_version="other" if number % 13 == 0 else "truth",
+        submitted_at=START + timedelta(minutes=number // 100 + number % 100 * 100 - late),
+    )
+    await Challenge.filter(name=VERSION.challenge).update(revision=F("revision") + 1)
+
+
+async def test_many_additions_are_read_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(additions, "MAX_ADDED", 2)
+    await Challenge.create(name=VERSION.challenge, task=VERSION.task, truth_version="truth")
+    random, found = np.random.default_rng(1), []
+    await _add(100, random)
+    mark = await additions.mark(VERSION.challenge)
+    assert mark is not None
+    for number in range(2, 5):
+        await _add(number * 100, random)
+        added = await additions.since(VERSION.challenge, mark)
+        found.append(None if added is None else len(added[1]))
+    assert found == [1, 2, None]

@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.database_work import analyze, work_of_database
+from tortoise.expressions import F
 from toy_task import Toy
 
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks import rank_intervals
-from collidium.benchmarks.leaderboard import ALL, EVERYONE, BoardVersion, Fronts
+from collidium.benchmarks.fronts import Fronts
+from collidium.benchmarks.histories import Histories
+from collidium.benchmarks.leaderboard import ALL, EVERYONE, BoardVersion
 from collidium.benchmarks.models import Challenge, Scoring, Submission
 from collidium.benchmarks.rank_intervals import RankIntervals
 from collidium.benchmarks.submissions import reading
@@ -95,7 +98,7 @@ async def test_rank_intervals_read_capped_draws_only(monkeypatch: pytest.MonkeyP
 
 
 async def test_front_reads_each_submission_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boards, "_CHUNK", 50)
+    monkeypatch.setattr(boards, "CHUNK", 50)
     await fill(500)
     await analyze()
     async with work_of_database() as first:
@@ -106,6 +109,29 @@ async def test_front_reads_each_submission_once(monkeypatch: pytest.MonkeyPatch)
     async with work_of_database() as second:
         await Fronts().of(replace(VERSION, revision=2), CARD)
     assert second.amount < 5 * first.amount  # four times as many
+
+
+@pytest.mark.parametrize("kind", ["history", "front"])
+async def test_a_new_submission_is_added_to_what_is_known(kind: str) -> None:
+    """The next history and front after it cost the same whatever else there is."""
+    await Challenge.create(name=VERSION.challenge, task=VERSION.task, truth_version="truth")
+    histories, fronts, costs = Histories(), Fronts(), []
+    for revision, count in enumerate((300, 1500), 1):
+        await fill(count)
+        await analyze()
+        for added in (False, True):
+            if added:
+                await fill(1, submitted_at=START + timedelta(days=10 * revision))
+                await Challenge.filter(name=VERSION.challenge).update(revision=F("revision") + 1)
+            async with work_of_database() as work:
+                version = replace(VERSION, revision=2 * revision + added)
+                if kind == "history":
+                    assert await histories.steps(version, CARD, None, limit=10)
+                else:
+                    assert await fronts.of(version, CARD)
+            costs.append(work.amount)
+    whole, after_one, _, after_another = costs
+    assert after_another < 1.5 * after_one < whole
 
 
 @pytest.mark.parametrize("selection", [EVERYONE, ALL])
