@@ -2,41 +2,37 @@
 
     python -m perf history
 
-A challenge has 1,000, 10,000 and 100,000 submissions by a tenth as many accounts, as use makes them: with
-ties, better ones later, withdrawn and disqualified ones, and draws. The history is read after a change of
-the leaderboard. The outbox has as many deliveries of e-mail that are due, each of another account; a take
-chooses eight.
+A challenge has 1,000, 10,000 and 100,000 submissions by a tenth as many accounts (perf/history_seed.py). The
+history and the front are read after a new submission. The outbox has as many deliveries of e-mail that are
+due, each of another account; a take chooses eight. Results as CSV are those of all submissions, and the figure
+is that of a thousand of them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import httpx
-import numpy as np
-from api import publish_truth
-from leaderboard_seed import scoring
-from measuring import Figure, Target, call, cpu_seconds, hello, milliseconds, on_both_databases
+from history_seed import BEGIN, CARD, OWN, QUICK_SIZES, QUICK_TURNS, SIZES, TURNS, seeded, submission, write
+from measuring import Figure, call, cpu_seconds, milliseconds, on_both_databases
+from tortoise.expressions import F
 
 from collidium import database
 from collidium.accounts.models import Account
+from collidium.benchmarks import leaderboard
+from collidium.benchmarks.fronts import Fronts
 from collidium.benchmarks.models import Challenge, Submission
 from collidium.outbox import deliveries
 from collidium.outbox.models import Delivery, OutboxEvent
 from collidium.outbox.turns import Memory, in_turn
 from collidium.testing.server import ServerProcess
-from collidium_tasks.tracking import TrackingTask
 
-SIZES, QUICK_SIZES = (1_000, 10_000, 100_000), (100,)
-TURNS, QUICK_TURNS = 5, 1
-BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
-CARD = TrackingTask.card
 #: By name: the path, how often it is called in a turn, and whether after a new submission each time.
 CALLS = {
     "GET /admin/submissions?task=": (f"/admin/submissions?limit=50&task={CARD.name}", 10, False),
@@ -53,82 +49,58 @@ CALLS = {
     "history after a change": (f"/v1/leaderboard/{CARD.name}/history?limit=50", 1, True),
     "page of a leaderboard": (f"/leaderboard/{CARD.name}", 10, False),
 }
-
-
-def rows(size: int, ids: dict[str, int], truth: str) -> Iterator[Submission]:
-    """Submissions that get better with time; one in twenty is withdrawn, and twenty are disqualified."""
-    random, names = np.random.default_rng(size), list(ids)
-    for number in range(size):
-        name, skill = names[number % len(names)], round(random.random() * number / size, 4)
-        standing = "disqualified" if number < 20 else "withdrawn" if number % 20 == 3 else "ranked"
-        yield Submission(
-            id=uuid.uuid4().hex,
-            challenge=CARD.name,
-            task=CARD.name,
-            account_id=ids[name],
-            hub_username=name,
-            participant=f"account:{ids[name]}",
-            represents=number >= size - len(names) and standing == "ranked",
-            standing=standing,
-            sha256=uuid.uuid4().hex * 2,
-            size_bytes=1,
-            rows=1,
-            scores={one.name: skill if one.higher_is_better else 1 - skill for one in CARD.metrics},
-            uncertainties={one.name: 0.001 for one in CARD.metrics},
-            rank_score=skill if standing == "ranked" else None,
-            scorer_version=TrackingTask.version,
-            truth_version=truth,
-            submitted_at=BEGIN + timedelta(minutes=number),
-        )
-
-
-async def fill(url: str, size: int) -> None:
-    random = np.random.default_rng(1)
-    async with database.connected(url):
-        listed = await Challenge.get(name=CARD.name)
-        people = [
-            Account(hub_username=f"user-{number}", credits=number % 100, banned=number % 500 == 1)
-            for number in range(size // 10)
-        ]
-        await Account.bulk_create(people, batch_size=500)
-        ids = dict(await Account.all().values_list("hub_username", "id"))
-        made = list(rows(size, ids, str(listed.truth_version)))
-        for begin in range(0, size, 2000):
-            some = made[begin : begin + 2000]
-            await Submission.bulk_create(some, batch_size=500)
-            await type(scoring(some[0], random)).bulk_create(
-                [scoring(row, random) for row in some], batch_size=500
-            )
+RESULTS = f"/v1/challenges/{CARD.name}/results?all=true&format=csv"
 
 
 async def change(url: str) -> None:
-    """What a submission changes of the leaderboard's version."""
+    """Add a submission, which is not the best."""
     async with database.connected(url):
-        await Challenge.filter(name=CARD.name).update(revision=int(time.time() * 1000))
+        listed = await Challenge.get(name=CARD.name)
+        account = await Account.get(hub_username=OWN)
+        number = await Submission.all().count()
+        owner = account.hub_username, account.id
+        await write([submission(number, 0.3, "ranked", owner, str(listed.truth_version))])
+        await Challenge.filter(name=CARD.name).update(revision=F("revision") + 1)
 
 
 def measure(
     kind: str, directory: Path, url: str | None, quick: bool, *, size: int, turns: int
 ) -> Iterator[Figure]:
-    settings = {"PLATFORM_LOG_LEVEL": "warning", "PLATFORM_FOLLOW_REQUESTS": "false"}
     taken: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in CALLS}
-    with ServerProcess(directory / "server", url, settings) as server, hello() as plain:
-        database_url = url or f"sqlite:///{server.data_dir / 'collidium.sqlite3'}"
-        publish_truth(server, directory, hits=2000, events=2)
-        asyncio.run(fill(database_url, size))
+    csv: list[float] = []
+    with seeded(directory, url, size) as made:
         for turn in range(turns + 1):
-            control = milliseconds(Target(plain.base_url, plain.pid), call("/"), range(100))
+            control = milliseconds(made.plain, call("/"), range(100))
             for name, (path, count, changed) in CALLS.items():
                 if changed:
-                    asyncio.run(change(database_url))
-                value = taken_by(server, path, count)
+                    asyncio.run(change(made.database_url))
+                value = taken_by(made.server, path, count)
                 if turn:
                     taken[name][0].append(value)
                     taken[name][1].append(control)
-        takes = asyncio.run(outbox(database_url, size, turns))
+        for _ in range(min(turns, 2)):
+            asyncio.run(change(made.database_url))
+            csv.append(taken_by(made.server, RESULTS, 1) / size * 1000)
+        front = asyncio.run(fronts(made.database_url, turns))
+        takes = asyncio.run(outbox(made.database_url, size, turns))
     for name, (values, controls) in taken.items():
         yield Figure(f"{name}, {size:,} submissions, {kind}", values, controls)
+    yield Figure(f"1,000 of all results as CSV, {size:,} submissions, {kind}", csv, [control] * len(csv))
+    yield Figure(f"front after a change, {size:,} submissions, {kind}", front, [control] * turns)
     yield Figure(f"a take of the outbox, {size:,} deliveries, {kind}", takes, [control] * turns)
+
+
+async def fronts(url: str, turns: int) -> list[float]:
+    """Milliseconds of CPU of this process, without PostgreSQL's."""
+    card, values, found = replace(CARD, pareto=(CARD.metrics[0].name, CARD.metrics[1].name)), [], Fronts()
+    for _ in range(turns + 1):
+        await change(url)
+        async with database.connected(url):
+            version = await leaderboard.current_version(CARD.name)
+            before = time.process_time()
+            assert await found.of(version, card)
+            values.append((time.process_time() - before) * 1000)
+    return values[1:]
 
 
 def taken_by(server: ServerProcess, path: str, count: int) -> float:
