@@ -4,8 +4,8 @@
 
 A challenge has 1,000, 10,000 and 100,000 submissions by a tenth as many accounts (perf/history_seed.py). The
 history and the front are read after a new submission. The outbox has as many deliveries of e-mail that are
-due, each of another account; a take chooses eight. Results as CSV are those of all submissions, and the figure
-is that of a thousand of them.
+due, each of another account; a take chooses eight. Results as CSV are those of all submissions; the figure is
+that of a thousand of them.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def seeded(directory: Path, url: str | None, size: int) -> Iterator[Seeded]:
 
 
 def rows(size: int, ids: Mapping[str, int], truth: str) -> Iterator[Submission]:
-    """The acting account's are in the middle, and the last ones, each of which holds the bests without later ones.
+    """The acting account's are in the middle, and the last ones, each of which holds the bests then.
 
     The other account's raised them once.
     """

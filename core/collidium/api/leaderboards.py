@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 from collections.abc import AsyncIterator, Iterable, Sequence
 from io import StringIO
@@ -16,7 +17,7 @@ from collidium.api.answers import JSON, Page, WrittenPage, answer_page, page_of
 from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery, ResultsQuery
 from collidium.benchmarks import leaderboard as boards
-from collidium.benchmarks import teams
+from collidium.benchmarks import results, teams
 from collidium.benchmarks.fronts import Fronts
 from collidium.benchmarks.histories import Histories
 from collidium.benchmarks.leaderboard import BoardVersion, Selection
@@ -209,12 +210,12 @@ async def _encoded(version: BoardVersion, query: ResultsQuery) -> AsyncIterator[
     metrics = [metric.name for metric in platform().tasks.find(version.task).card.metrics]
     intervals = None
     if query.status is not None:
-        found = boards.removed_results(version, [query.status])
+        found = results.without_rank(version, query.status)
     else:
         if not query.all:
             finder: RankIntervals = current_app.extensions[INTERVALS]
             intervals = await finder.of(version, patience=None)
-        found = boards.all_results(version, intervals=intervals, selection=Selection(all=query.all))
+        found = results.everything(version, intervals=intervals, every=query.all)
     return _as_csv(found, metrics) if query.format == "csv" else _as_json(found)
 
 
@@ -247,13 +248,17 @@ async def _as_json(found: Found) -> AsyncIterator[bytes]:
 async def _as_csv(found: Found, metrics: Sequence[str]) -> AsyncIterator[bytes]:
     yield _csv_text([[*_COLUMNS, *(column for metric in metrics for column in (metric, f"{metric}_error"))]])
     async for some in found:
-        yield _csv_text(
-            [
-                *(result[field] for field in _COLUMNS.values()),
-                *(result[of].get(metric) for metric in metrics for of in ("scores", "uncertainties")),
-            ]
-            for result in map(as_json, some)
-        )
+        yield await asyncio.to_thread(_csv_rows, some, metrics)
+
+
+def _csv_rows(some: Sequence[Result], metrics: Sequence[str]) -> bytes:
+    return _csv_text(
+        [
+            *(result[field] for field in _COLUMNS.values()),
+            *(result[of].get(metric) for metric in metrics for of in ("scores", "uncertainties")),
+        ]
+        for result in map(as_json, some)
+    )
 
 
 def _csv_text(rows: Iterable[Sequence[object]]) -> bytes:

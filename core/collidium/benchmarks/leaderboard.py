@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isfinite
@@ -21,8 +21,8 @@ from collidium.benchmarks.models import Submission
 from collidium.benchmarks.rank_intervals import Intervals, RankInterval
 from collidium.benchmarks.submissions.reading import SUBMISSION_ID, derived
 from collidium.database import rows_of
-from collidium.errors import Conflict, UnknownCursor
-from collidium.records import Place, Result
+from collidium.errors import UnknownCursor
+from collidium.records import Place
 
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
@@ -202,46 +202,6 @@ async def places(
     if len(rows) <= limit or not found:
         return found, None
     return found, _cursor(found[-1].rank, page[-1], counter.ranked)
-
-
-async def all_places(
-    version: BoardVersion, *, intervals: Intervals | None, selection: Selection
-) -> AsyncIterator[list[Place]]:
-    """All selected places of a version in chunks, best first.
-
-    Raises Conflict if the counting events change meanwhile, as places would be missing.
-    """
-    cursor = None
-    while True:
-        found, cursor = await places(
-            version, limit=CHUNK, cursor=cursor, intervals=intervals, selection=selection
-        )
-        yield found
-        if cursor is None:
-            break
-    if (await current_version(version.challenge)).truth_version != version.truth_version:
-        raise Conflict(f"{version.challenge} has been scored on other events since; try again")
-
-
-async def all_results(
-    version: BoardVersion, *, intervals: Intervals | None, selection: Selection
-) -> AsyncIterator[list[Result]]:
-    """The places as results; if all submissions are selected, those without a rank follow."""
-    async for found in all_places(version, intervals=intervals, selection=selection):
-        ranks = [None if place.baseline else place.rank for place in found]
-        yield [Result.of(place, rank=rank, status="ranked") for place, rank in zip(found, ranks, strict=True)]
-    if selection.all:
-        async for removed in removed_results(version, ("not_final", "disqualified", "withdrawn")):
-            yield removed
-
-
-async def removed_results(version: BoardVersion, standings: Sequence[str]) -> AsyncIterator[list[Result]]:
-    """The submissions of a challenge with these standings."""
-    rows = Submission.filter(challenge=version.challenge, standing__in=standings)
-    yield [
-        Result.of(row, rank=None, status=row.standing, reason=row.standing_reason, **derived(row))
-        for row in await rows.order_by("submitted_at", "id")
-    ]
 
 
 @dataclass(slots=True)

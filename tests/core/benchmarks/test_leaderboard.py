@@ -16,14 +16,14 @@ from hypothesis import given
 from tortoise.expressions import F
 from toy_task import Toy
 
-from collidium.benchmarks import additions, closing, fronts, histories
+from collidium.benchmarks import additions, closing, fronts, histories, results
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks.fronts import Fronts
 from collidium.benchmarks.leaderboard import BoardVersion, Front, Selection
 from collidium.benchmarks.models import Arrival, Challenge, Submission
 from collidium.benchmarks.submissions import reading
 from collidium.errors import Conflict, InvalidInput
-from collidium.records import Place
+from collidium.records import Place, Result
 
 pytestmark = pytest.mark.usefixtures("connected")
 
@@ -138,23 +138,29 @@ async def test_selected_places_have_the_ranks_that_they_have_among_all(
 
 async def test_all_places_are_read_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raises if other events count before all are read."""
-    monkeypatch.setattr(boards, "CHUNK", 7)
-    everything = {"intervals": None, "selection": Selection(all=True)}
+    monkeypatch.setattr(results, "CHUNK", 7)
 
     rows = await fill()
     challenge = Challenge(name=VERSION.challenge, task=VERSION.task, truth_version="truth")
     await challenge.save(force_create=True)
-    some = [chunk async for chunk in boards.all_places(VERSION, **everything)]
-    assert max(map(len, some)) == 7
-    found = [(place.submission_id, place.rank) for chunk in some for place in chunk]
-    assert found == by_hand(in_order(rows))
-    results = [one async for chunk in boards.all_results(VERSION, **everything) for one in chunk]
-    expected = [None if one.baseline else rank for one, (_, rank) in zip(results, found, strict=True)]
-    assert [one.rank for one in results] == expected
+    taken = [row.id for row in rows if row.rank_score is None]
+    await Submission.filter(id__in=taken[::2]).update(standing="withdrawn")
+    await Submission.filter(id__in=taken[1::2]).update(standing="disqualified")
+    for every in (True, False):
+        some = [chunk async for chunk in results.everything(VERSION, intervals=None, every=every)]
+        assert max(map(len, some)) == (7 if every else 5)
+        places = await all_pages(Selection(all=every), limit=100)
+        expected = [
+            Result.of(place, rank=None if place.baseline else place.rank, status="ranked") for place in places
+        ]
+        found = [one for chunk in some for one in chunk]
+        assert found[: len(expected)] == expected
+        without = [(one.submission_id, one.rank) for one in found[len(expected) :]]
+        assert sorted(without) == ([(id_, None) for id_ in sorted(taken)] if every else [])
     challenge.truth_version = "other"
     await challenge.save()
     with pytest.raises(Conflict):
-        _ = [chunk async for chunk in boards.all_places(VERSION, **everything)]
+        _ = [chunk async for chunk in results.everything(VERSION, intervals=None, every=True)]
 
 
 async def test_every_submission_without_rank_says_why() -> None:

@@ -16,7 +16,7 @@ from tortoise.expressions import F
 from toy_task import Toy
 
 from collidium.benchmarks import leaderboard as boards
-from collidium.benchmarks import rank_intervals
+from collidium.benchmarks import rank_intervals, results
 from collidium.benchmarks.fronts import Fronts
 from collidium.benchmarks.histories import Histories
 from collidium.benchmarks.leaderboard import ALL, EVERYONE, BoardVersion
@@ -163,7 +163,7 @@ async def test_lists_cost_the_same_among_many(which: str) -> None:
         async with work_of_database() as work:
             if which == "withdrawn":
                 version = replace(VERSION, challenge="course")
-                (found,) = [some async for some in boards.removed_results(version, ["withdrawn"])]
+                (found,) = [some async for some in results.without_rank(version, "withdrawn")]
                 assert len(found) == 30
             else:
                 named = {which: CHALLENGE[which]}
