@@ -47,7 +47,8 @@ CALLS = {
     "GET /admin/accounts?search=": ("/admin/accounts?limit=50&search=unknown", 10, False),
     "results by status": (f"/v1/challenges/{CARD.name}/results?status=disqualified&format=csv", 1, True),
     "history after a change": (f"/v1/leaderboard/{CARD.name}/history?limit=50", 1, True),
-    "page of a leaderboard": (f"/leaderboard/{CARD.name}", 10, False),
+    "page of a leaderboard after a change": (f"/leaderboard/{CARD.name}", 1, True),
+    "page of a leaderboard": (f"/leaderboard/{CARD.name}", 50, False),
 }
 RESULTS = f"/v1/challenges/{CARD.name}/results?all=true&format=csv"
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from http import HTTPStatus
+from time import monotonic
 from typing import Final
 
 from cachetools import LRUCache
@@ -18,19 +20,41 @@ from collidium_plugins.webapps import context
 #: can make any number, so that they take no room from the others.
 KEPT_BYTES: Final = 12 * MEBIBYTE
 KEPT_QUERY_BYTES: Final = 4 * MEBIBYTE
+#: How long a page is not compared again while its version is the same.
+SURE_SECONDS: Final = 1.0
 _EXTENSION: Final = "collidium.webapps.kept_pages"
 
 #: The path of a call of the backend, and its query.
 Source = tuple[str, Mapping[str, str | int | bool]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Page:
+    body: bytes
+    tag: str
+    #: Of everything that it shows.
+    digest: bytes
+    #: The version when that was compared, and the time.
+    version: bytes
+    compared_at: float
+
+    def response(self) -> Response:
+        response = Response(self.body, content_type="text/html; charset=utf-8")
+        response.set_etag(self.tag)
+        return response
+
+
 async def kept(
-    sources: Sequence[Source], make: Callable[[], Awaitable[Response]], *others: object
+    version: Source, sources: Sequence[Source], make: Callable[[], Awaitable[Response]], *others: object
 ) -> Response:
     """Return a page as it was made before, if all that it depends on is the same, else that of ``make``.
 
     Parameters
     ----------
+    version
+        A cheap call of the backend, whose response changes with most of what the page shows. Within
+        :data:`SURE_SECONDS` of the last comparison no other is made while this is the same: what it does not
+        change with may be seen so much later.
     sources
         Calls of the backend. The page is made again when one of their responses or validators changes.
     others
@@ -38,20 +62,40 @@ async def kept(
     """
     if context.viewer() is not None or g.get("web_session_ended"):
         return await make()
-    answers = await asyncio.gather(*(context.backend().unread(path, query) for path, query in sources))
-    digest = hashlib.blake2b(digest_size=16)
-    for part in (*answers, request.full_path, context.origin(), context.hub_url(), *others):
-        encoded = part if isinstance(part, bytes) else str(part).encode()
-        digest.update(len(encoded).to_bytes(8, "big") + encoded)
+    pages = _pages()
+    place = request.full_path, context.origin(), context.hub_url(), *map(str, others)
+    unread, page, moment = context.backend().unread, pages.get(place), monotonic()
+    current = await unread(*version)
+    if page and page.version == current and moment < page.compared_at + SURE_SECONDS:
+        return page.response()
+    answers = await asyncio.gather(*(unread(path, query) for path, query in sources))
+    digest = _digest(answers)
+    if page is not None and page.digest == digest:
+        pages[place] = page = replace(page, version=current, compared_at=moment)
+        return page.response()
+    response = await make()
+    body = await response.get_data()
+    if response.status_code == HTTPStatus.OK and isinstance(body, bytes) and len(body) <= pages.maxsize:
+        tag = hashlib.blake2b(body, digest_size=16).hexdigest()
+        pages[place] = _Page(body, tag, digest, current, moment)
+    return response
+
+
+def _pages() -> LRUCache[object, _Page]:
+    """The pages with or without a query, as the request."""
     by_path, by_query = current_app.extensions.setdefault(
-        _EXTENSION, (LRUCache(KEPT_BYTES, len), LRUCache(KEPT_QUERY_BYTES, len))
+        _EXTENSION, (LRUCache(KEPT_BYTES, _size), LRUCache(KEPT_QUERY_BYTES, _size))
     )
-    pages: LRUCache[bytes, bytes] = by_query if request.query_string else by_path
-    body = pages.get(digest.digest())
-    if body is not None:
-        return Response(body, content_type="text/html; charset=utf-8")
-    page = await make()
-    made = await page.get_data()
-    if page.status_code == HTTPStatus.OK and isinstance(made, bytes) and len(made) <= pages.maxsize:
-        pages[digest.digest()] = made
-    return page
+    pages: LRUCache[object, _Page] = by_query if request.query_string else by_path
+    return pages
+
+
+def _size(page: _Page) -> int:
+    return len(page.body)
+
+
+def _digest(parts: Iterable[bytes]) -> bytes:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.digest()

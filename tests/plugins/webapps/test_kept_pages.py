@@ -24,6 +24,7 @@ BOARD = f"/leaderboard/{NAME}"
 HISTORY = re.compile(
     r'collidium_http_requests_total\{method="GET",route="/v1/leaderboard/<task>/history",status="200"\} (\S+)'
 )
+CALLS = re.compile(r'collidium_http_requests_total\{[^}]*route="/v1/[^}]*\} (\S+)')
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,12 @@ def change(server: ServerProcess, name: str) -> None:
     with closing(sqlite3.connect(server.data_dir / "collidium.sqlite3", timeout=30)) as db, db:
         db.execute("UPDATE submissions SET hub_username = ?", [name])
         db.execute("UPDATE challenges SET revision = revision + 1 WHERE name = ?", [NAME])
+
+
+def calls(client: httpx.Client) -> float:
+    """How often the API was called, by the pages or else."""
+    text = client.get("/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"}).text
+    return sum(map(float, CALLS.findall(text)))
 
 
 def makings(client: httpx.Client) -> float:
@@ -70,6 +77,22 @@ def test_page_is_made_once_while_its_leaderboard_stays(filled: ServerProcess, br
     changed = page(browser, BOARD)
     assert makings(browser) > made
     assert changed != first
+
+
+def test_kept_page_asks_for_its_version_alone(filled: ServerProcess, browser: httpx.Client) -> None:
+    """While its leaderboard does not change; once a second all that it shows is compared."""
+    change(filled, "thrice")
+    page(browser, BOARD)
+    counts, before = [], calls(browser)
+    for _ in range(20):
+        page(browser, BOARD)
+        counts.append(calls(browser) - before)
+        before += counts[-1]
+    assert min(counts) == 1
+    assert set(counts) <= {1, 5}
+    change(filled, "again")
+    page(browser, BOARD)
+    assert calls(browser) > before + 5
 
 
 def test_results_are_made_again_after_a_change(filled: ServerProcess, browser: httpx.Client) -> None:

@@ -169,7 +169,7 @@ async def show(name: str) -> Response:
         (board, picked.query),
         (f"{board}/self-reported", {"limit": APART}),
     ]
-    return await kept(sources, partial(_show, name, picked), _moment())
+    return await kept((board, {"limit": 1}), sources, partial(_show, name, picked), _moment())
 
 
 async def _show(name: str, picked: Picked) -> Response:
@@ -213,15 +213,15 @@ async def _show(name: str, picked: Picked) -> Response:
 
 async def results(name: str) -> Response:
     """``GET /leaderboard/<name>/results``: a printable page of the places"""
-    challenge = f"/v1/challenges/{segment(name)}"
+    challenge, board = f"/v1/challenges/{segment(name)}", f"/v1/leaderboard/{segment(name)}"
     sources: list[Source] = [
         (challenge, {}),
-        (f"/v1/leaderboard/{segment(name)}", {"limit": PRINTED}),
+        (board, {"limit": PRINTED}),
         (f"{challenge}/results", {"status": "disqualified"}),
         # Of more teams than these only the first ones are seen to change.
         (f"{challenge}/teams", {"limit": PRINTED}),
     ]
-    return await kept(sources, partial(_results, name))
+    return await kept((board, {"limit": 1}), sources, partial(_results, name))
 
 
 async def _results(name: str) -> Response:
