@@ -20,6 +20,7 @@ from tests.waiting import eventually
 from collidium.cli.progress import StepLines
 from collidium.cli.seed import each_second
 from collidium.datasets import load
+from collidium.records import PUBLIC_TRUTH
 from collidium.testing.server import ServerProcess, run_command
 from collidium_tasks.tracking_small import TrackingSmallTask
 
@@ -118,6 +119,7 @@ def test_cards_name_what_is_scored_and_learned_from(resumed: dict[str, Any], ser
     card = next(task for task in get(server, "/v1/benchmark/tasks") if task["name"] == "tracking_small")
     assert card["evaluation_data"]["repository"] == "baselines/odd-eval"
     assert card["training_data"]["repository"] == "baselines/odd-train"
+    assert card["practice"] == PUBLIC_TRUTH, "the events of the package, whose rows are in another order"
 
 
 def test_baselines_are_marked_linked_and_not_paid(resumed: dict[str, Any], server: ServerProcess) -> None:
