@@ -7,15 +7,18 @@ import ipaddress
 import logging
 from collections.abc import Awaitable, Callable
 from time import monotonic
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 from quart import Quart, current_app, request
 from tortoise.exceptions import BaseORMException
 
 from collidium import operations
+from collidium.benchmarks.submissions import model_runners
 from collidium.database.errors import is_away
 from collidium.platform import Platform
 from collidium.runtime.logs import message_of
+
+T = TypeVar("T")
 
 _EXTENSION = "platform"
 _PROBES = "readiness"
@@ -77,9 +80,18 @@ class Probes:
 
 async def frozen() -> bool | None:
     """Return whether simulation requests are frozen; None if the database is unavailable."""
+    return await _from_database(operations.is_frozen())
+
+
+async def models_not_run() -> str | None:
+    """Return why no process runs models, empty if one does; None if the database is unavailable."""
+    return await _from_database(model_runners.why_none())
+
+
+async def _from_database(asked: Awaitable[T]) -> T | None:
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            return await operations.is_frozen()
+            return await asked
     except TimeoutError:
         return None
     except Exception as error:

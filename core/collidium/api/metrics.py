@@ -177,8 +177,11 @@ async def readyz() -> Response:
 
     Storage and scoring are checked at most every few seconds.
     """
-    frozen, storage, scoring = await asyncio.gather(
-        context.frozen(), probes().storage.is_available(), probes().scoring.is_available()
+    frozen, models_not_run, storage, scoring = await asyncio.gather(
+        context.frozen(),
+        context.models_not_run(),
+        probes().storage.is_available(),
+        probes().scoring.is_available(),
     )
     is_ready = frozen is not None and storage and scoring and not probes().is_stopping
     state = Readiness(
@@ -186,6 +189,7 @@ async def readyz() -> Response:
         database="away" if frozen is None else "ok",
         storage="ok" if storage else "away",
         scoring="ok" if scoring else "away",
+        models="ok" if models_not_run == "" else "away",
         submissions_frozen=frozen,
         plugins_failed=tuple(platform().plugins.failures),
     )

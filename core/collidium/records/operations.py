@@ -201,5 +201,7 @@ class Readiness(Record, frozen=True):
     #: Storage backend and executor; None: not reported by an older server.
     storage: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "away"]})] | None = None
     scoring: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "away"]})] | None = None
+    #: Whether a process runs models; without one the server is ready all the same. None: as above.
+    models: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "away"]})] | None = None
     submissions_frozen: bool | None = None
     plugins_failed: tuple[str, ...] = ()

@@ -56,7 +56,10 @@ def test_plugins_can_build_addresses(tmp_path: Path) -> None:
 
 def test_health_and_readiness(anonymous: httpx.Client) -> None:
     assert ok(anonymous.get("/healthz")) == {"status": "ok", "version": __version__, "commit": commit()}
-    assert ok(anonymous.get("/readyz")) == {
+    ready = ok(anonymous.get("/readyz"))
+    # A server that has just started, or cannot run models, is ready.
+    assert ready.pop("models") in {"ok", "away"}
+    assert ready == {
         "status": "ready",
         "database": "ok",
         "storage": "ok",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from decimal import Decimal
@@ -16,7 +17,7 @@ from collidium import accounts
 from collidium.accounts.models import Account
 from collidium.benchmarks import truth_versions
 from collidium.benchmarks.models import Challenge, Evaluation, ModelRunner
-from collidium.benchmarks.submissions import evaluating, evaluations, model_runners, reruns
+from collidium.benchmarks.submissions import evaluating, evaluations, model_files, model_runners, reruns
 from collidium.contracts.task import EventRange
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Unavailable
@@ -59,6 +60,19 @@ async def test_a_model_is_refused_where_nothing_runs_it(platform: Platform) -> N
     with pytest.raises(Unavailable, match="models now: models are not kept from: calls"):
         await send(platform)
     assert not await Evaluation.exists()
+
+
+async def test_a_damaged_model_is_replaced_when_it_is_sent_again(platform: Platform) -> None:
+    """By its sender, whose model waits for the storage to return what was stored, and by others."""
+    model = models.layers()
+    await models.send(platform, model)
+    key = model_files.model_key(hashlib.sha256(model).hexdigest())
+    stored = platform.settings.data_dir / "storage" / key
+    content = stored.read_bytes()
+    for name in ("ada", "bob"):
+        stored.write_bytes(content[:-1])
+        await models.send(platform, model, of=name)
+        assert stored.read_bytes() == content
 
 
 async def test_models_of_baselines_are_refused_unless_they_may_wait(platform: Platform) -> None:

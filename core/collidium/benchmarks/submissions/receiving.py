@@ -77,6 +77,8 @@ async def receive(
         events=sum(map(len, events_of(truth.version, truth.events))),
     )
     if (first := await _same_model(row)) is not None:
+        if await platform.storage.exists(model_files.model_key(file.sha256)):
+            await _store(platform.storage, file)
         return first, True
     if admission.refusal is not None:
         raise admission.refusal
@@ -105,9 +107,8 @@ async def _announce(admission: Admission, file: Predictions) -> None:
 
 
 async def _store(storage: Storage, file: Predictions) -> None:
-    key = model_files.model_key(file.sha256)
-    if not await storage.exists(key):
-        await storage.put(key, file.path)
+    """Store a model, also if it is there: what is stored may be damaged."""
+    await storage.put(model_files.model_key(file.sha256), file.path)
 
 
 @transactional
