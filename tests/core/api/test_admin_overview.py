@@ -51,6 +51,7 @@ def test_overview_of_a_fresh_platform(start_server: StartServer) -> None:
             "models_waiting": 0,
             "oldest_model_at": None,
             "files_waiting": 0,
+            "files_not_retried": 0,
             "plugins_failed": [],
         }
         alice.post("/v1/simulate", json={"channel": "ttbar", "events": 10, "pileup": 0})

@@ -423,3 +423,12 @@ def test_secrets_are_not_stored_or_logged(
     # A hub token of whatever kind.
     assert not re.search(rb"hub_[A-Za-z0-9_-]{30}", kept + log)
     assert {path.stat().st_mode & 0o077 for path in files} == {0}
+
+
+@pytest.mark.parametrize("headers", [{}, {"Origin": "null"}, {"Origin": "http://elsewhere.example"}])
+def test_another_site_signs_nobody_out(visitor: Visitor, headers: dict[str, str]) -> None:
+    """Browsers send its form without the cookie, but would delete the cookie at the response's word."""
+    visitor.cookies.clear()
+    refused = visitor.post("/web/sign-out", headers=headers)
+    assert refused.status_code == 403
+    assert "Set-Cookie" not in refused.headers

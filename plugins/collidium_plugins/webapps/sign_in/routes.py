@@ -106,6 +106,8 @@ async def begin_session(
 
 async def sign_out() -> Response:
     """``POST /web/sign-out``: ends the session"""
+    # A form of another site comes without the cookie, and the response would delete it.
+    browsers.require_own_origin(context.origin())
     await context.end_session()
     response = see_other(forms.FRONT)
     # Only here: elsewhere, a late response of the old session could delete the cookie of the next.
