@@ -201,7 +201,7 @@ async def test_keeping_again_gives_the_same(job: Finished) -> None:
         ([1, 2, 3, 4, 5, 6], "lacks 1 of the 6 events 0:6, for example 0"),
         ([5, 4, 3, 2, 1, 0], "not ascending"),
         ([], "holds 0 events"),
-        ([0, 1, 2, None, 4, 5], "integers without nulls"),
+        ([0, 1, 2, None, 4, 5], "column event_id has nulls"),
     ],
 )
 async def test_every_event_that_was_ordered_is_there_once(
