@@ -216,7 +216,7 @@ async def test_a_task_that_goes_wrong_is_not_the_submitters_fault(
 ) -> None:
     path = tmp_path / "p.parquet"
     write_predictions(answers(), path)
-    limits = Limits(1024**3, 2 if broken.startswith("loops") else 60)
+    limits = Limits(1024**3, 4 if broken.startswith("loops") else 60)
     with caplog.at_level(logging.ERROR), pytest.raises(ScoringFailed) as raised:
         await score(path, toy_task.Broken(broken), limits=limits)
     assert raised.value.status == 503
