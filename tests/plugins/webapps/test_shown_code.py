@@ -184,6 +184,7 @@ def test_pages_show_code_of_every_kind(shown: list[Shown]) -> None:
         "Commands that run the model again",
         "Download it",
         "Download the evaluation data",
+        "Download the training data",
         "DuckDB",
         "List a model from Python",
         "Python",
