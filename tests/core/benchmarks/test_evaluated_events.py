@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,25 +24,8 @@ from collidium.scoring.truth.sketches import hashed_tables, hashes_of_events
 from collidium.server.worker import background_work
 from collidium_plugins.storage_local import LocalStorage
 
-from . import models
-
 CONFIG = "ttbar_pu0"
 SCORED = EventRange(3, 5)
-
-
-@pytest.fixture
-async def platform(migrated_database_url: str, tmp_path: Path) -> AsyncIterator[Platform]:
-    chosen = {
-        "database_url": migrated_database_url,
-        "data_dir": tmp_path / "data",
-        "hub_url": "http://127.0.0.1:9",
-    }
-    async with models.opened(chosen) as platform:
-        await truth_versions.import_truth(
-            platform, "tracking", str(EVENTS_DIRECTORY), config=CONFIG, events=SCORED
-        )
-        await Challenge.filter(name="tracking").update(listed=True)
-        yield platform
 
 
 def hashes_of(event: int) -> Hashes:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
-from tests.sandboxes import allowance
 from tests.waiting import eventually_async
 from tortoise.timezone import now
 
 from collidium import accounts
 from collidium.accounts.models import Account
 from collidium.benchmarks import truth_versions
-from collidium.benchmarks.models import Challenge, Evaluation, ModelRunner
+from collidium.benchmarks.models import Evaluation, ModelRunner
 from collidium.benchmarks.submissions import evaluating, evaluations, model_files, model_runners, reruns
 from collidium.contracts.task import EventRange
 from collidium.demo import EVENTS_DIRECTORY
@@ -25,22 +22,6 @@ from collidium.inference import availability
 from collidium.platform import Platform
 
 from . import models
-
-
-@pytest.fixture
-async def platform(migrated_database_url: str, tmp_path: Path) -> AsyncIterator[Platform]:
-    chosen = {
-        "database_url": migrated_database_url,
-        "data_dir": tmp_path / "data",
-        "hub_url": "http://127.0.0.1:9",
-        "model_unconfined": bool(allowance()),
-    }
-    async with models.opened(chosen) as platform:
-        await truth_versions.import_truth(
-            platform, "tracking", str(EVENTS_DIRECTORY), config="ttbar_pu0", events=EventRange(3, 5)
-        )
-        await Challenge.filter(name="tracking").update(listed=True)
-        yield platform
 
 
 async def send(platform: Platform, number: int = 0) -> str:

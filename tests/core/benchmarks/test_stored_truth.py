@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.sandboxes import allowance
 
 from collidium import plugins
 from collidium.benchmarks import model_inputs, truth_versions
-from collidium.benchmarks.models import Challenge, Evaluation, Submission, TruthVersion
+from collidium.benchmarks.models import Evaluation, Submission, TruthVersion
 from collidium.benchmarks.submissions import evaluating, evaluations, model_files
 from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
@@ -24,20 +22,6 @@ from collidium.server import doctor
 from collidium_plugins.storage_local import LocalStorage
 
 from . import models
-
-
-@pytest.fixture
-async def platform(migrated_database_url: str, tmp_path: Path) -> AsyncIterator[Platform]:
-    chosen = {
-        "database_url": migrated_database_url,
-        "data_dir": tmp_path / "data",
-        "hub_url": "http://127.0.0.1:9",
-        "model_unconfined": bool(allowance()),
-    }
-    async with models.opened(chosen) as platform:
-        await import_truth(platform, EventRange(3, 5))
-        await Challenge.filter(name="tracking").update(listed=True)
-        yield platform
 
 
 async def import_truth(platform: Platform, events: EventRange) -> str:
