@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,10 +13,10 @@ from collidium.benchmarks.models import TruthVersion
 from collidium.benchmarks.truth_sketches import SKETCHES
 from collidium.contracts.storage import MissingFile, StorageUnavailable
 from collidium.database import transactional
-from collidium.datasets import fetch
+from collidium.datasets import download
 from collidium.errors import CollidiumError
 from collidium.files.held import locked
-from collidium.runtime.waiting import entered_in_thread
+from collidium.runtime.waiting import Backoff, entered_in_thread, in_thread
 from collidium.scoring.truth.published import is_readable
 
 if TYPE_CHECKING:
@@ -23,25 +24,34 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Pauses after a truth could not be described, in seconds: the first, and the longest.
-_PAUSE: Final = 60.0
-_LONGEST_PAUSE: Final = 3600.0
+#: Pauses before what failed is tried again.
+_BACKOFF: Final = Backoff(first=timedelta(minutes=1), longest=timedelta(hours=1))
+#: Errors that say what is missing; others are logged with their traceback.
+_EXPECTED: Final = (CollidiumError, MissingFile, StorageUnavailable)
 
 
-async def describe_earlier(platform: Platform) -> None:
+async def describe_earlier(platform: Platform, backoff: Backoff = _BACKOFF) -> None:
     """Make the sketches of truth that was imported before there were any, and find out whether it is public.
 
     Each is stored when it is complete, so a next run resumes. What fails is tried again, in growing pauses.
     """
-    pause = _PAUSE
     directory = platform.settings.data_dir / "sketches"
+    failures = 0
     while True:
-        async with entered_in_thread(locked(directory)):  # one process of a machine at a time
-            failed = [truth for truth in await _undescribed() if not await _describe(platform, truth)]
-        if not failed:
-            return
-        await asyncio.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
+        try:
+            # One process of a machine at a time; a thread that waits for the lock would delay a stop.
+            async with entered_in_thread(locked(directory, wait=False)) as alone:
+                if alone and await _described_all(platform):
+                    return
+            failures += alone
+        except Exception:  # such as an outage of the database
+            logger.warning("earlier truth could not be read; it is tried again", exc_info=True)
+            failures += 1
+        await asyncio.sleep(backoff.pause(max(failures, 1)).total_seconds())
+
+
+async def _described_all(platform: Platform) -> bool:
+    return all([await _describe(platform, truth) for truth in await _undescribed()])
 
 
 async def _undescribed() -> list[TruthVersion]:
@@ -49,13 +59,15 @@ async def _undescribed() -> list[TruthVersion]:
 
 
 async def _describe(platform: Platform, truth: TruthVersion) -> bool:
+    """Whether it could be done; no error of one truth holds up the others."""
     try:
         await describe(platform, truth)
-    except (CollidiumError, MissingFile, StorageUnavailable) as error:
+    except Exception as error:
         logger.warning(
             "copies of the events of truth %s are recognised by config and number for now: %s",
             truth.version,
             error,
+            exc_info=not isinstance(error, _EXPECTED),
         )
         return False
     return True
@@ -89,11 +101,13 @@ async def describe(platform: Platform, truth: TruthVersion) -> None:
         )
         if not stored:
             names, config = evaluation["tables"], evaluation["config"]
-            fetched = await fetch(place, names, cache, config=config, events=events)
+            fetched = await in_thread(
+                lambda: download(place, config, names, events, cache=cache), "earlier-truth"
+            )
             stored, packaged = await sketched(fetched.directory, config)
         # Truth that was not imported from there has another revision.
         if evaluation["revision"] == truth.manifest["revision"]:
-            readable = await asyncio.to_thread(is_readable, place, cache)
+            readable = await in_thread(lambda: is_readable(place, cache), "earlier-truth")
     await _add(truth.task, truth.version, {SKETCHES: stored}, is_published=packaged or readable)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +17,7 @@ from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
 from collidium.files.stored import fetch
 from collidium.runtime.shared_calls import SharedCalls
+from collidium.runtime.waiting import in_thread
 from collidium.scoring.truth import sketches
 from collidium.scoring.truth.published import has_packaged
 from collidium.scoring.truth.sketches import Sketches
@@ -42,14 +44,15 @@ async def store(
 ) -> tuple[Stored, bool]:
     """Store the sketches of the events of a dataset; also return whether the package has some of them.
 
-    Raises StorageUnavailable.
+    Raises StorageUnavailable, and Unavailable if the system has no more threads.
     """
     async with scratch_directory(platform.settings.uploads) as scratch:
         path = scratch / "sketches.arrow"
-        tables = await asyncio.to_thread(_write, path, card, directory, config, events, secret)
+        # It takes long: a thread that does not keep a stopping server.
+        tables = await in_thread(lambda: _write(path, card, directory, config, events, secret), "sketches")
         if not tables:
             return {}, False
-        packaged = await asyncio.to_thread(_has_packaged, path, card)
+        packaged = await in_thread(lambda: _has_packaged(path, card), "sketches")
         size = (await asyncio.to_thread(path.stat)).st_size
         file = _File(await asyncio.to_thread(sha256_of, path), size, tables)
         if not await platform.storage.exists(_key(file)):
@@ -95,22 +98,27 @@ class SketchCache:
         self._storage = storage
         self._directory = directory
         self._opened: dict[str, Sketches] = {}
+        #: The wanted ones when copies were last deleted; None: not by this process.
+        self._kept: frozenset[str] | None = None
         self._opening = SharedCalls[str, Sketches](finish=True)
 
     async def opened(self, stored: Stored) -> Sketches:
         """Open sketches, fetched if this machine has no copy. Raises MissingFile and StorageUnavailable."""
         file = convert(stored, _File)
-        if file.sha256 not in self._opened:
-            self._opened[file.sha256] = await self._opening.run(file.sha256, lambda: self._open(file))
-        return self._opened[file.sha256]
+        if (found := self._opened.get(file.sha256)) is None:
+            found = await self._opening.run(file.sha256, lambda: self._open(file))
+            self._opened[file.sha256] = found
+        return found
 
     async def keep(self, wanted: list[Stored]) -> None:
         """Forget sketches other than the wanted ones, and delete this machine's copies of them."""
-        names = {convert(stored, _File).sha256 for stored in wanted}
-        unwanted = self._opened.keys() - names
-        for name in unwanted:
+        names = frozenset(convert(stored, _File).sha256 for stored in wanted)
+        if names == self._kept and self._opened.keys() <= names:
+            return
+        self._kept = names
+        for name in self._opened.keys() - names:
             del self._opened[name]
-            await asyncio.to_thread(self._path(name).unlink, missing_ok=True)
+        await asyncio.to_thread(self._delete_others, names)
 
     async def close(self) -> None:
         """Cancel downloads."""
@@ -118,12 +126,23 @@ class SketchCache:
 
     async def _open(self, file: _File) -> Sketches:
         path = self._path(file.sha256)
-        if not await asyncio.to_thread(path.exists):
-            async with scratch_directory(self._directory) as scratch:
-                copy = scratch / path.name
-                await fetch(self._storage, _key(file), copy, file.sha256, final=True)
-                await asyncio.to_thread(os.replace, copy, path)
-        return await asyncio.to_thread(Sketches.open, path)
+        # Another process may delete a copy, and a power cut may have damaged it.
+        with suppress(FileNotFoundError):
+            if await asyncio.to_thread(sha256_of, path) == file.sha256:
+                return await asyncio.to_thread(Sketches.open, path)
+        async with scratch_directory(self._directory) as scratch:
+            copy = scratch / path.name
+            await fetch(self._storage, _key(file), copy, file.sha256, final=True)
+            opened = await asyncio.to_thread(Sketches.open, copy)
+            await asyncio.to_thread(os.replace, copy, path)
+        return opened
+
+    def _delete_others(self, names: frozenset[str]) -> None:
+        """Delete copies, also those of earlier processes, except of these names."""
+        for path in self._directory.glob("*.arrow"):
+            if path.stem not in names:
+                with suppress(OSError):  # deleted already, or a request would fail for it
+                    path.unlink()
 
     def _path(self, sha256: str) -> Path:
         return self._directory / f"{sha256}.arrow"

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.waiting import eventually_async
+from tests.waiting import eventually_async, until
+from tortoise.exceptions import OperationalError
 
+from collidium import database
 from collidium.benchmarks import challenges, earlier_truth, truth_versions
 from collidium.benchmarks.evaluated import is_evaluated
 from collidium.benchmarks.models import Challenge, TruthVersion
-from collidium.benchmarks.truth_sketches import SKETCHES
+from collidium.benchmarks.truth_sketches import SKETCHES, SketchCache, Stored
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
 from collidium.datasets.row_hashes import Hashes
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Unavailable
 from collidium.event_display import StoredEvent
+from collidium.files.durable import sha256_of
+from collidium.files.held import locked
 from collidium.platform import Platform
+from collidium.runtime.waiting import Backoff, in_thread
+from collidium.scoring.truth import sketches
 from collidium.scoring.truth.sketches import hashed_tables, hashes_of_events
-from collidium.server.worker import background_work
+from collidium.server.worker import background_work, in_background
 from collidium_plugins.storage_local import LocalStorage
 
 CONFIG = "ttbar_pu0"
@@ -150,3 +163,163 @@ async def test_earlier_truth_is_described_once(platform: Platform) -> None:
     assert (row.manifest[SKETCHES], row.manifest["is_published"]) == ({}, False)
     shutil.rmtree(platform.settings.data_dir / "storage" / "inputs", ignore_errors=True)
     await earlier_truth.describe_earlier(platform)  # returns: nothing is left to do
+
+
+# -- earlier truth, when something fails --------------------------------------------------------------------
+
+SOON = Backoff(first=timedelta(milliseconds=1), longest=timedelta(milliseconds=50))
+
+
+async def is_described() -> bool:
+    """Whether all truth that counts has sketches."""
+    return all(SKETCHES in truth.manifest for truth in await truth_versions.counting())
+
+
+async def test_damaged_truth_does_not_hold_up_others(
+    platform: Platform, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is tried again, whatever its error is."""
+    manifest = (await TruthVersion.get()).manifest
+    await change(sketches=None, tables=None)
+    damaged = await TruthVersion.get()
+    whole = {name: value for name, value in manifest.items() if name != SKETCHES}
+    await TruthVersion.create(task="tracking", version="f" * 16, manifest=whole)
+    await Challenge.create(name="second", task="tracking", title="Second", truth_version="f" * 16)
+    async with in_background(earlier_truth.describe_earlier(platform, SOON)):
+        await until(lambda: caplog.text.count(f"truth {damaged.version} ") >= 2)
+        assert (await TruthVersion.get(version="f" * 16)).manifest[SKETCHES]
+        assert "KeyError: 'tables'" in caplog.text
+        damaged.manifest = whole
+        await damaged.save(update_fields=["manifest"])
+        await eventually_async(is_described)
+
+
+async def test_earlier_truth_is_described_after_an_outage(
+    platform: Platform, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of the database, here: its failure is logged."""
+    await change(sketches=None)
+    await database.connection().execute_script("ALTER TABLE truth_versions RENAME TO away")
+    try:
+        async with in_background(earlier_truth.describe_earlier(platform, SOON)):
+            await until(lambda: caplog.text.count("earlier truth could not be read") >= 2)
+            await database.connection().execute_script("ALTER TABLE away RENAME TO truth_versions")
+            await eventually_async(is_described)
+    finally:
+        with suppress(OperationalError):
+            await database.connection().execute_script("ALTER TABLE away RENAME TO truth_versions")
+
+
+async def test_earlier_truth_waits_for_another_process(platform: Platform) -> None:
+    """Not in a thread, which would keep a stopping server."""
+    await change(sketches=None)
+    directory = platform.settings.data_dir / "sketches"
+
+    async def stopped() -> None:
+        async with in_background(earlier_truth.describe_earlier(platform, SOON)):
+            await asyncio.sleep(0)  # it looks at the lock
+
+    with locked(directory):
+        await asyncio.wait_for(in_thread(lambda: asyncio.run(stopped()), "test"), 10)
+        task = asyncio.create_task(earlier_truth.describe_earlier(platform, SOON))
+        await asyncio.sleep(0)
+    await task
+    assert await is_described()
+
+
+async def test_sketches_are_made_in_threads_that_end_with_it(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stopping server waits for threads of asyncio's executor."""
+    made_in, write = [], sketches.write
+
+    def noted(*args: Any) -> None:
+        made_in.append(threading.current_thread().daemon)
+        write(*args)
+
+    monkeypatch.setattr(sketches, "write", noted)
+    await change(sketches=None)
+    await earlier_truth.describe_earlier(platform)
+    assert made_in == [True]
+
+
+# -- this machine's copies -----------------------------------------------------------------------------------
+
+
+async def stored(storage: LocalStorage, directory: Path, event: int) -> Stored:
+    """Store the sketches of one event."""
+    path = directory / f"{event}.sketches"
+    sketches.write(path, Dataset(EVENTS_DIRECTORY), ["tracker_hits"], EventRange(event, event + 1), "secret")
+    sha256 = sha256_of(path)
+    await storage.put_final(f"truth/{sha256}.sketches", path)
+    return {"sha256": sha256, "bytes": path.stat().st_size, "tables": ["tracker_hits"]}
+
+
+@pytest.fixture
+async def copies(tmp_path: Path) -> AsyncIterator[Copies]:
+    """Sketches of two events, and where copies of them are kept."""
+    storage, directory = LocalStorage(tmp_path / "storage"), tmp_path / "copies"
+    directory.mkdir()
+    yield Copies(storage, directory, [await stored(storage, tmp_path, event) for event in (3, 4)])
+    await storage.close()
+
+
+@dataclass(frozen=True)
+class Copies:
+    storage: LocalStorage
+    directory: Path
+    files: list[Stored]
+
+    def of_process(self) -> SketchCache:
+        """The copies as a process sees them."""
+        return SketchCache(self.storage, self.directory)
+
+    def names(self) -> set[str]:
+        return {path.stem for path in self.directory.iterdir()}
+
+
+async def test_unwanted_sketches_may_be_deleted_at_once(copies: Copies) -> None:
+    cache = copies.of_process()
+    for file in copies.files:
+        await cache.opened(file)
+    await asyncio.gather(cache.keep([]), cache.keep([]))
+    assert not copies.names()
+
+
+async def test_sketches_may_be_deleted_by_another_process(copies: Copies) -> None:
+    for _ in range(20):
+        file, one, other = copies.files[0], copies.of_process(), copies.of_process()
+        await other.opened(file)
+        opened, _ = await asyncio.gather(one.opened(file), other.keep([]))
+        assert opened.has(hashes_of(3))
+
+
+async def test_unwanted_sketches_of_earlier_processes_are_deleted(copies: Copies) -> None:
+    """On the first request, and when other truth is current."""
+    first, second = copies.files
+    earlier, cache = copies.of_process(), copies.of_process()
+    await earlier.opened(first)
+    await earlier.opened(second)
+    await cache.keep([second])
+    assert copies.names() == {second["sha256"]}
+    await earlier.keep([first, second])
+    await copies.of_process().opened(first)
+    await cache.keep([first])
+    assert copies.names() == {first["sha256"]}
+
+
+@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:-9], lambda data: data[::-1]])
+async def test_damaged_copies_of_sketches_are_fetched_again(
+    copies: Copies, damage: Callable[[bytes], bytes]
+) -> None:
+    """As after a power cut."""
+    file = copies.files[0]
+    await copies.of_process().opened(file)
+    (path,) = copies.directory.iterdir()
+    right = path.read_bytes()
+    path.unlink()  # it may be the storage's own file
+    path.write_bytes(damage(right))
+    opened = await copies.of_process().opened(file)
+    assert opened.has(hashes_of(3))
+    assert not opened.has(hashes_of(4))
+    assert path.read_bytes() == right
