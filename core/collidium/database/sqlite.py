@@ -161,10 +161,16 @@ class ImmediateSqliteClient(NotingClient):
         def run() -> T:
             return context.run(_transaction_here, self, loop, function, committed)
 
-        async with self.acquire_connection() as connection:  # no other transaction is open
-            # aiosqlite can run any function in its thread, but has no public method for it.
-            cast(Connection, connection)._tx.put_nowait((ended, run))  # noqa: SLF001 -- see above
-            return await ended
+        # Locked until it has ended in the thread: what comes next counts the changes of this connection.
+        connection = await self.acquire_connection().__aenter__()
+        ended.add_done_callback(self._release)
+        # aiosqlite can run any function in its thread, but has no public method for it.
+        cast(Connection, connection)._tx.put_nowait((ended, run))  # noqa: SLF001 -- see above
+        return await asyncio.shield(ended)
+
+    def _release(self, ended: asyncio.Future[Any]) -> None:
+        cast(HeldElsewhere, self._lock).note(ended.exception())
+        self._lock.release()
 
     async def close(self) -> None:
         # Before the connection that writes: the last to close removes the write-ahead log.

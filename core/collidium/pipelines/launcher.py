@@ -40,15 +40,15 @@ def _watched(words: list[str], removing: list[str]) -> int:
 
     podman's client passes the signal on only once it has set that up, which may be after the first output.
     """
+    # The signal waits until the client is known.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     signal.signal(signal.SIGTERM, _end)
-    client = None
+    client = subprocess.Popen(words, preexec_fn=_hear)  # noqa: S603, PLW1509  # a list of words; no threads
     try:
-        client = subprocess.Popen(words)  # noqa: S603  # a list of words, as it was given
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         code = client.wait()
     except _Ended:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if client is not None:
-            _stop(client)
+        _stop(client)
         subprocess.run(removing, capture_output=True, check=False)  # noqa: S603
         return 128 + signal.SIGTERM
     return code if code >= 0 else 128 - code
@@ -59,7 +59,14 @@ class _Ended(BaseException):
 
 
 def _end(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
     raise _Ended
+
+
+def _hear() -> None:
+    """Give a new process the usual treatment of SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
 
 def _stop(client: subprocess.Popen[bytes]) -> None:

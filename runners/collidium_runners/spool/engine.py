@@ -96,13 +96,14 @@ def discard(folder: Path, aside: Path) -> None:
     The caller holds the lock of the spool. ``aside`` is on the same file system; what killed processes left
     there is deleted, too.
     """
-    aside.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
+        aside.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.rename(aside / token_hex(16))
     except FileNotFoundError:
         return
-    except OSError:
+    except OSError:  # of a full disk, for example
         shutil.rmtree(folder, ignore_errors=True)
+        return
     Thread(target=_empty, args=(aside,), name="removed-folders", daemon=True).start()
 
 

@@ -345,7 +345,7 @@ async def test_files_are_retried_for_a_day(platform: Platform, tmp_path: Path) -
     assert await waiting.number() == waiting.Number(1, 0)
     await WaitingFile.all().update(since=now() - waiting.RETRIED_FOR, retry_at=now() - timedelta(hours=1))
     row = await ordered(platform)
-    assert row.leased_until > now() + timedelta(hours=23)
+    assert row.leased_until > now() + timedelta(seconds=30)
     assert await waiting.number() == waiting.Number(1, 1)
     (file,) = await waiting.find("tracking")
     assert (file.attempts, file.retry_at) == (2, None)
@@ -433,6 +433,23 @@ async def test_an_end_does_not_wait_for_files_that_are_not_final(platform: Platf
     assert await closing.end(platform, "tracking")
     assert list(await places()) == [best.id]
     assert (await Submission.get(id=other.id)).standing == "not_final"
+
+
+async def test_a_kill_leaves_no_file_without_a_rank_to_wait_for(platform: Platform, tmp_path: Path) -> None:
+    """Where the last attempt of a day was killed before it gave up what does not count."""
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
+    _, other = [await submit(platform, tmp_path, "ada", keep) for keep in (0.9, 0.8)]
+    await Challenge.filter(name="tracking").update(final_submissions=1)
+    await Scoring.filter(truth_version__contains="final", submission_id=other.id).delete()
+    version = (await Challenge.get(name="tracking")).truth_version.replace("public", "final")
+    await closing.close(platform, "tracking", **BY)
+    await Challenge.filter(name="tracking").update(closes_at=now() - timedelta(days=1))
+    target = Target("tracking", platform.tasks.find("tracking"), version)
+    await waiting.note(target, [other.id], "the storage was away")
+    await WaitingFile.all().update(since=now() - timedelta(days=2), retry_at=now() + timedelta(hours=1))
+    assert not await closing.end(platform, "tracking")
+    await WaitingFile.all().update(retry_at=now())
+    assert await closing.end(platform, "tracking")
 
 
 async def test_an_end_that_is_no_longer_retried_goes_on(platform: Platform, tmp_path: Path) -> None:

@@ -26,3 +26,12 @@ def test_a_cleared_folder_is_moved_aside_and_deleted(tmp_path: Path) -> None:
     eventually(lambda: [*(tmp_path / REMOVED).iterdir()] == [])
     part, _ = folders.make("0c62")
     assert [*part.iterdir()] == []
+
+
+def test_a_folder_that_cannot_be_moved_aside_is_deleted(tmp_path: Path) -> None:
+    """On a full disk no folder can be created."""
+    folders = JobFolders(tmp_path)
+    _, scratch = folders.make("0c62")
+    (tmp_path / REMOVED).touch()
+    folders.clear("0c62", keep_output=True)
+    assert not scratch.exists()

@@ -401,9 +401,10 @@ async def _work(platform: Platform, row: Rescoring) -> None:
             await _change(row, lease="", leased_until=now())
         raise
     except FilesWait as error:
-        logger.warning("rescoring of %s: %s", row.challenge, error)
-        # Later only for files that an operator starts again, or leaves out, which is not missed.
-        await _change(row, lease="", leased_until=error.retry_at or now() + waiting.RETRIED_FOR)
+        level = logging.WARNING if error.retry_at else logging.DEBUG
+        logger.log(level, "rescoring of %s: %s", row.challenge, error)
+        # A wake-up may have come before this, and a submission may lose its rank: then nothing waits for it.
+        await _change(row, lease="", leased_until=error.retry_at or now() + timedelta(minutes=1))
     except Exception as error:  # whatever scoring raises is kept with the order
         if is_away(error) or scorings.is_passing(error):
             raise  # it is taken again when the lease ends

@@ -63,8 +63,9 @@ async def give_up(target: Target, unranked: Collection[str] = ()) -> None:
         ranked = map(
             str, await Submission.filter(id__in=some, standing="ranked").values_list("id", flat=True)
         )
-        without = set(some) - (set(ranked) - set(unranked))
-        await _of(target).filter(submission_id__in=without).update(left_out_at=now())
+        if without := set(some) - (set(ranked) - set(unranked)):
+            pending = _of(target).filter(submission_id__in=without, left_out_at__isnull=True)
+            await pending.update(left_out_at=now())
 
 
 async def note(target: Target, submission_ids: Iterable[str], reason: str) -> None:
@@ -146,13 +147,22 @@ def _retry_at(rows: Sequence[WaitingFile]) -> datetime | None:
 
 
 async def is_paused(target: Target) -> bool:
-    """Whether files wait, and none is due."""
-    rows = await _of(target).filter(left_out_at__isnull=True)
+    """Whether files wait, and none is due.
+
+    Those that are no longer retried are due once an hour, as one may have lost what made it count.
+    """
+    pending = _of(target).filter(left_out_at__isnull=True)
+    rows = await pending
     if rows and _retry_at(rows) is None:
         await give_up(target)  # an operator may have disqualified them
-        rows = await _of(target).filter(left_out_at__isnull=True)
-    retry_at = _retry_at(rows) if rows else now()
-    return retry_at is None or retry_at > now()
+        rows = await pending.all()
+    if not rows:
+        return False
+    retry_at = _retry_at(rows)
+    if retry_at is None:
+        due = pending.filter(retry_at__lte=now())
+        return not await due.update(retry_at=now() + PAUSES.longest)
+    return retry_at > now()
 
 
 @dataclass(frozen=True, slots=True)
