@@ -93,9 +93,7 @@ class App(Quart):
 
     async def full_dispatch_request(self, request_context: RequestContext | None = None) -> ResponseTypes:
         try:
-            response = await super().full_dispatch_request(request_context)
-            if isinstance(response, Response) and isinstance(response.response, OpenedFile):
-                await response.response.open()
+            return await super().full_dispatch_request(request_context)
         except SystemExit as error:  # of a plugin; it would stop the event loop
             raise RuntimeError("a handler raised SystemExit") from error
         except Exception as error:  # raised again
@@ -104,6 +102,12 @@ class App(Quart):
             # Of the file to send, or of the page that shows the error.
             shown = await problems.shown(_too_many_files(error))
             return await self.finalize_request(shown, from_error_handler=True)
+
+    async def make_response(self, result: ResponseReturnValue | HTTPException) -> ResponseTypes:
+        """Make the response, and open its file before any after-request function sees its status."""
+        response = await super().make_response(result)
+        if isinstance(response, Response) and isinstance(response.response, OpenedFile):
+            await response.response.open()
         return response
 
     async def handle_user_exception(self, error: Exception) -> HTTPException | ResponseReturnValue:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import socket
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from collidium.testing.server import ServerProcess
 
 from .conftest import SUBMIT, calling, ok, parquet, signed_in
 
+NOTE = "/hub/datasets/alice/data/resolve/main/note"
 #: Pages, datasets (a connection to the hub), templates and style sheets of the hub, files.
 READS = (
     "/",
@@ -26,7 +28,7 @@ READS = (
     "/v1/datasets",
     "/hub/oauth/authorize",
     "/hub/oauth/pages.css",
-    "/hub/datasets/alice/data/resolve/main/note",
+    NOTE,
 )
 
 
@@ -70,6 +72,8 @@ def test_without_descriptors_the_server_is_unavailable(
         assert all(again.get(path).status_code < 500 for path in READS)
         assert again.post(SUBMIT, **sent).is_success
     log = fresh_platform.log()
+    # Each request once: a file that cannot be opened was not a success before.
+    assert re.findall(rf"GET {NOTE} (\d+)", log) == ["503", "200"]
     # asyncio's own: a thousand lines a second.
     assert 0 < log.count("socket.accept() out of system resource") < 4
     assert log.count("Too many open files") < 20
