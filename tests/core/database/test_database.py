@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,32 @@ async def test_a_transaction_at_once_awaits_nothing_else(connected: str) -> None
         with pytest.raises(RuntimeError, match="only the database"):
             await wait()
         assert not await Account.exists(hub_username="ghost")
+
+
+async def test_an_abandoned_transaction_is_not_counted_by_the_next(connected: str) -> None:
+    """An update says how many rows it changed, by which callers decide; the one before may still go on."""
+    loop, began, may_end = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    @database.transactional_at_once
+    async def create() -> None:
+        if connected.startswith("sqlite"):  # in the database's thread
+            loop.call_soon_threadsafe(began.set)
+            may_end.wait(30)
+        await Account.create(hub_username="ghost")
+        began.set()
+
+    creating = asyncio.create_task(create())
+    await began.wait()
+    creating.cancel()
+    await asyncio.gather(creating, return_exceptions=True)
+
+    async def update() -> int:
+        return await Account.filter(hub_username="unknown").update(banned=True)
+
+    updating = asyncio.create_task(update())
+    await asyncio.sleep(0)
+    may_end.set()
+    assert await updating == 0
 
 
 async def test_a_task_outliving_its_transaction_gets_its_own(connected: str) -> None:
