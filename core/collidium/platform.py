@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from collidium import database, plugins, records
 from collidium.accounts.identities import Identities
 from collidium.benchmarks import tasklist
+from collidium.benchmarks.evaluated import Comparisons, comparisons
 from collidium.benchmarks.truth_sketches import SketchCache
 from collidium.contracts.executor import Executor
 from collidium.contracts.pipeline import Pipeline
@@ -61,6 +62,7 @@ class Platform:
     event_display: EventDisplay
     truth_cache: TruthCache
     sketches: SketchCache
+    comparisons: Comparisons
     repo_cards: RepoCards
     watching: Watching = field(default_factory=lambda: Watching(records.encode))
 
@@ -102,6 +104,7 @@ class Platform:
             storage=storage,
             truth_cache=TruthCache(storage, settings.data_dir / "truth", settings.truth_cache_bytes),
             sketches=SketchCache(storage, settings.data_dir / "sketches"),
+            comparisons=comparisons(),
             executor=executor,
             runners=runners,
             runner=runners.get(settings.runner_name),
@@ -119,7 +122,7 @@ class Platform:
             finally:
                 await asyncio.to_thread(loaded.observers.finish, OBSERVERS_SECONDS)
                 for part in (
-                    *(platform.event_display, platform.executor, platform.identities),
+                    *(platform.comparisons, platform.event_display, platform.executor, platform.identities),
                     *(platform.truth_cache, platform.sketches, platform.storage),
                     *(platform.model_zoo, platform.repo_cards),
                 ):

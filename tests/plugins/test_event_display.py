@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -18,13 +18,17 @@ from huggingface_hub import HfApi
 from tests.core.api.conftest import import_truth
 from tests.core.datasets.events import CONFIG, jets_of, tables_of, write, write_older, write_single_shards
 
+from collidium import plugins
 from collidium.client import Client, DatasetEntry
 from collidium.datasets import sample
 from collidium.datasets.catalogue import TAIL_BYTES
+from collidium.datasets.row_hashes import HASHED, hashes_of
 from collidium.errors import Conflict, InvalidInput, NotFound, TooLarge, Unavailable, UpstreamError
+from collidium.event_display import EventDisplay, HashesOf, RowHashes, StoredEvent, Wanted
 from collidium.event_display import datasets as listing
 from collidium.event_display.datasets import PublicDatasets
 from collidium.event_display.decoding import Outline
+from collidium.settings import load
 from collidium.testing.server import ServerProcess
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.store import Store
@@ -437,6 +441,63 @@ def test_copies_of_scored_events_show_no_truth(client: Client, hub: HubServer, t
         alone = client.event("mine_pu0", 700, repo=repo, tables=["particles"])
         assert alone.tables()["particles"].shape == (0, 0), name
         assert b"px" not in client.event("mine_pu0", 700, repo=repo, file_format="phoenix").content
+
+
+@pytest.fixture
+async def display(hub: HubServer, tmp_path: Path) -> AsyncIterator[EventDisplay]:
+    """The display of a server that reads little, to see what it hashes."""
+    settings = load(data_dir=tmp_path / "data", hub_url=hub.url, event_read_bytes=1024**2)
+    executor = plugins.load(()).executors(settings).get(settings.executor)
+    display = EventDisplay(settings, executor)
+    yield display
+    await display.close()
+    await executor.close()
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        *(("tracker_hits", why) for why in ("too large", "many shards", "garbage", "lengths")),
+        ("calo_hits", "too large"),
+    ],
+)
+async def test_other_tables_are_hashed_if_one_is_not_read(
+    display: EventDisplay, hub: HubServer, tmp_path: Path, table: str, why: str
+) -> None:
+    """It makes no request of another table fail either."""
+    tables = {name: TABLES[name].slice(0, 1) for name in HASHED}
+    directory = write_single_shards(tmp_path / "events", tables)
+    (path,) = (directory / "data" / f"{CONFIG}_{table}").iterdir()
+    _make_unreadable(path, why)
+    repo = upload(hub, f"unread-{table}-{why}".replace(" ", "-").replace("_", "-"), directory)
+    found: list[RowHashes] = []
+
+    async def withholds(_: StoredEvent, rows_of: HashesOf) -> bool:
+        found.append(await rows_of(frozenset(HASHED)))
+        return False
+
+    assert (await display.event(Wanted(CONFIG, 20, repo, ("jets",)), withholds)).content
+    (hashed,) = found
+    assert hashed.unread == (table,)
+    others = [hashes_of(name, rows)[0] for name, rows in tables.items() if name != table]
+    assert np.array_equal(hashed.values, np.unique(np.concatenate(others)))
+
+
+def _make_unreadable(path: Path, why: str) -> None:
+    if why == "garbage":
+        path.write_bytes(b"\xff" * 100)
+    elif why == "lengths":
+        hits = pq.read_table(path)
+        pq.write_table(hits.set_column(hits.column_names.index("x"), "x", pa.array([[1.0]])), path)
+    elif why == "too large":
+        values = pa.array([np.random.default_rng(1).normal(size=100_000)])
+        names = ("x", "y", "z", "total_energy")
+        pq.write_table(pa.table({"event_id": [20], **dict.fromkeys(names, values)}), path)
+    else:
+        pq.write_table(pq.read_table(path).slice(0, 1), path, write_statistics=False)
+        for number in range(1, 300):
+            path.with_name(f"train-{number:05}-of-00300.parquet").write_bytes(path.read_bytes())
+        path.rename(path.with_name("train-00000-of-00300.parquet"))
 
 
 # -- when the hub is away -------------------------------------------------------------------------------

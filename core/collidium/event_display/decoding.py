@@ -18,7 +18,7 @@ from collidium.contracts.executor import Opaque
 from collidium.contracts.task import EventRange
 from collidium.datasets.publishing.blinding import PUBLIC, in_public_order
 from collidium.datasets.reading.types import as_schema, only_records, unified, why_unreadable
-from collidium.datasets.row_hashes import HASHED, hashes_of
+from collidium.datasets.row_hashes import HASHED, Hashes, hashes_of
 from collidium.datasets.schemas import canonical
 from collidium.errors import NotFound, TooLarge, UnusableDataset
 from collidium.event_display import phoenix
@@ -71,6 +71,22 @@ class HashJob:
 
     event_id: int
     row_groups: Mapping[str, RowGroups]
+    #: Tables that are left out, as :attr:`RowHashes.unread`.
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RowHashes:
+    """Hashes of an event's public rows, by :mod:`collidium.datasets.row_hashes`."""
+
+    #: Sorted, 8 bytes each.
+    content: Opaque
+    #: Tables that may have rows of the event and are too large to be hashed, or damaged.
+    unread: tuple[str, ...] = ()
+
+    @property
+    def values(self) -> Hashes:
+        return np.frombuffer(self.content, np.uint64)
 
 
 def make(job: EventJob) -> Opaque:
@@ -101,19 +117,18 @@ def make(job: EventJob) -> Opaque:
     return Opaque(content)
 
 
-def hash_rows(job: HashJob) -> Opaque:
-    """Return the sorted 64-bit hashes of the event's public rows, by :mod:`collidium.datasets.row_hashes`.
-
-    Tables without values in all the hashed columns have none. Raises UnusableDataset for files that cannot be
-    read.
-    """
-    hashes = [np.zeros(0, np.uint64)]
+def hash_rows(job: HashJob) -> RowHashes:
+    """Return the hashes of the event's public rows. Tables without all the hashed columns have none."""
+    hashes, unread = [np.zeros(0, np.uint64)], list(job.unread)
     for name, source in job.row_groups.items():
-        row = _row(name, source, job.event_id, HASHED[name])
-        filled = {column for column in row.column_names if not row[column].null_count}
-        if set(HASHED[name]) <= filled:
-            hashes.append(hashes_of(name, row)[0])
-    return Opaque(np.unique(np.concatenate(hashes)).tobytes())
+        try:
+            row = _row(name, source, job.event_id, HASHED[name])
+            filled = {column for column in row.column_names if not row[column].null_count}
+            if set(HASHED[name]) <= filled:
+                hashes.append(hashes_of(name, row)[0])
+        except UnusableDataset:
+            unread.append(name)
+    return RowHashes(Opaque(np.unique(np.concatenate(hashes)).tobytes()), tuple(unread))
 
 
 def _public(name: str, table: pa.Table) -> list[str]:

@@ -13,13 +13,12 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
-import numpy as np
 from cachetools import LRUCache, TTLCache
 
 from collidium.contracts import FIELD_TESLA
 from collidium.contracts.executor import Executor
 from collidium.datasets import sample
-from collidium.datasets.row_hashes import HASHED, Hashes
+from collidium.datasets.row_hashes import HASHED
 from collidium.errors import (
     Conflict,
     Forbidden,
@@ -29,13 +28,14 @@ from collidium.errors import (
     Unauthenticated,
     Unavailable,
     Unreachable,
+    UnusableDataset,
     UpstreamError,
 )
 from collidium.event_display import decoding, phoenix
 from collidium.event_display import tables as stream
 from collidium.event_display.datasets import KEPT_SECONDS, SAMPLE, PublicDatasets
-from collidium.event_display.decoding import EventJob, Format, HashJob, RowGroups
-from collidium.event_display.shards import LocalShards, Shards, Workers, find, range_text
+from collidium.event_display.decoding import EventJob, Format, HashJob, RowGroups, RowHashes
+from collidium.event_display.shards import MAX_SHARDS, LocalShards, Shards, Workers, find, range_text
 from collidium.event_display.tables import SHOWN
 from collidium.files.durable import is_full
 from collidium.files.held import scratch_directory
@@ -125,7 +125,7 @@ class StoredEvent:
 
 
 #: Returns the hashes of an event's public rows in some tables, for comparison with those of other events.
-HashesOf = Callable[[frozenset[str]], Awaitable[Hashes]]
+HashesOf = Callable[[frozenset[str]], Awaitable[RowHashes]]
 #: Decides whether the truth of an event is withheld; reads its hashes only if they matter.
 Withholds = Callable[[StoredEvent, HashesOf], Awaitable[bool]]
 
@@ -155,8 +155,8 @@ class EventDisplay:
         )
         # Threads cannot be cancelled, so their results are cached even if no caller waits any more.
         self._events = SharedCalls(kept, name="events", finish=True)
-        known: LRUCache[tuple[StoredEvent, frozenset[str]], Hashes] = LRUCache(
-            _HASHES_BYTES, lambda hashes: hashes.nbytes + 1
+        known: LRUCache[tuple[StoredEvent, frozenset[str]], RowHashes] = LRUCache(
+            _HASHES_BYTES, lambda hashes: len(hashes.content) + 1
         )
         self._hashes = SharedCalls(known, name="event_hashes", finish=True)
         self._lists: SharedCalls[None, DatasetList] = SharedCalls(TTLCache(1, KEPT_SECONDS), finish=True)
@@ -187,7 +187,7 @@ class EventDisplay:
             commit = found.commit
         stored = StoredEvent(repo, commit, wanted.config, wanted.event_id)
 
-        async def hashes_of(tables: frozenset[str]) -> Hashes:
+        async def hashes_of(tables: frozenset[str]) -> RowHashes:
             call = partial(self._start, self._hashes, partial(self._hash, stored, tables))
             return await self._hashes.run((stored, tables), call)
 
@@ -254,30 +254,30 @@ class EventDisplay:
                     raise Unavailable(detail, retry_after=300) from error
                 raise
 
-    async def _hash(self, stored: StoredEvent, tables: frozenset[str]) -> Hashes:
+    async def _hash(self, stored: StoredEvent, tables: frozenset[str]) -> RowHashes:
         """Hash the public rows of an event in these tables; none if the dataset has no such event."""
         async with self._reading() as directory:
             job = await self._blocking(partial(self._collect_hashed, stored, tables, directory))
             what = f"event {stored.event_id} of {stored.repo}, config {stored.config},"
-            return np.frombuffer(await self._workers.run(decoding.hash_rows, job, what), np.uint64)
+            return await self._workers.run(decoding.hash_rows, job, what)
 
     def _collect_hashed(self, stored: StoredEvent, tables: frozenset[str], directory: Path) -> HashJob:
         """Copy the columns that are hashed to this machine. Blocks."""
         shards = self._shards(stored.repo, stored.commit, stored.config)
         row_groups: dict[str, RowGroups] = {}
+        unread: list[str] = []
         left = self._read_bytes
         for table in (table for table in HASHED if table in tables.intersection(shards.tables())):
-            location = find(shards, table, stored.event_id)
-            if location is None:
-                continue
             try:
-                row_groups[table] = shards.row_groups(table, *location, HASHED[table], directory, left)
-            except TooLarge:
-                if not row_groups:
-                    raise
-                break  # one table suffices to recognise an event
-            left -= row_groups[table].bytes_read
-        return HashJob(stored.event_id, row_groups)
+                location = find(shards, table, stored.event_id)
+                if location is not None:
+                    row_groups[table] = shards.row_groups(table, *location, HASHED[table], directory, left)
+                    left -= row_groups[table].bytes_read
+                elif len(shards.paths(table)) > MAX_SHARDS:
+                    unread.append(table)  # not all of them were searched
+            except (TooLarge, UnusableDataset):
+                unread.append(table)
+        return HashJob(stored.event_id, row_groups, tuple(unread))
 
     def _collect(self, key: _Key, directory: Path) -> EventJob:
         """Copy the row groups that have to be decoded to this machine. Blocks."""

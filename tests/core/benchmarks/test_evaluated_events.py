@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +24,19 @@ from collidium.benchmarks import challenges, earlier_truth, truth_versions
 from collidium.benchmarks.evaluated import is_evaluated
 from collidium.benchmarks.models import Challenge, TruthVersion
 from collidium.benchmarks.truth_sketches import SKETCHES, SketchCache, Stored
+from collidium.contracts.executor import Opaque
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
 from collidium.datasets.row_hashes import Hashes
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Unavailable
-from collidium.event_display import StoredEvent
+from collidium.event_display import RowHashes, StoredEvent
 from collidium.files.durable import sha256_of
 from collidium.files.held import locked
 from collidium.platform import Platform
 from collidium.runtime.waiting import Backoff, in_thread
 from collidium.scoring.truth import sketches
-from collidium.scoring.truth.sketches import hashed_tables, hashes_of_events
+from collidium.scoring.truth.sketches import Sketches, hashed_tables, hashes_of_events
 from collidium.server.worker import background_work, in_background
 from collidium_plugins.storage_local import LocalStorage
 
@@ -56,12 +59,13 @@ async def is_withheld(
     repo: str = "ada/order",
     commit: str = "a" * 40,
     config: str = CONFIG,
+    unread: tuple[str, ...] = (),
 ) -> bool:
     """Whether the truth of an event with these rows is withheld."""
 
-    async def rows(tables: frozenset[str]) -> Hashes:
+    async def rows(tables: frozenset[str]) -> RowHashes:
         assert tables == {"tracker_hits"}
-        return np.zeros(0, np.uint64) if hashes is None else hashes
+        return RowHashes(Opaque(b"" if hashes is None else np.sort(hashes).tobytes()), unread)
 
     return await is_evaluated(platform, StoredEvent(repo, commit, config, number), rows)
 
@@ -76,19 +80,51 @@ async def change(**found: Any) -> None:
 async def test_events_are_scored_by_content_and_not_by_number(platform: Platform) -> None:
     assert await is_withheld(platform, 3, hashes_of(3))
     assert await is_withheld(platform, 7000, hashes_of(4), config="mine_pu0")
-    assert not await is_withheld(platform, 3, hashes_of(1))
-    assert not await is_withheld(platform, 3)
+    assert not await is_withheld(platform, 3, hashes_of(1), commit="b" * 40)
+    assert not await is_withheld(platform, 3, commit="c" * 40)
     await Challenge.filter(name="tracking").update(listed=False)
     assert not await is_withheld(platform, 3, hashes_of(3))
+
+
+async def test_config_and_number_count_if_a_table_is_not_read(platform: Platform) -> None:
+    """Only where the truth has hashes of that table."""
+    assert await is_withheld(platform, 3, unread=("tracker_hits",))
+    assert await is_withheld(platform, 7000, hashes_of(3), config="mine_pu0", unread=("tracker_hits",))
+    assert not await is_withheld(platform, 1, unread=("tracker_hits",))
+    assert not await is_withheld(platform, 3, config="mine_pu0", unread=("tracker_hits",))
+    assert not await is_withheld(platform, 3, commit="b" * 40, unread=("jets",))
+
+
+async def test_an_event_is_compared_once(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With each file of sketches, and also if several ask at the same time."""
+    counts: Counter[str] = Counter()
+    has = Sketches.has
+
+    def counted(sketches: Sketches, hashes: Hashes) -> bool:
+        counts["compared"] += 1
+        return has(sketches, hashes)
+
+    async def rows(tables: frozenset[str]) -> RowHashes:
+        counts["hashed"] += 1
+        return RowHashes(Opaque(np.sort(hashes_of(3)).tobytes()))
+
+    monkeypatch.setattr(Sketches, "has", counted)
+    events = [StoredEvent("ada/order", commit * 40, CONFIG, 7000) for commit in "ab"]
+    for number, event in enumerate(events, 1):
+        assert await asyncio.gather(*(is_evaluated(platform, event, rows) for _ in range(5))) == [True] * 5
+        assert await is_evaluated(platform, event, rows)
+        assert counts == {"hashed": number, "compared": number}
+    await change(sketches=(await TruthVersion.get()).manifest[SKETCHES] | {"sha256": "0" * 64})
+    assert not await is_evaluated(platform, events[0], rows)  # no such file is in the storage
 
 
 @pytest.mark.parametrize("name", ["evaluation", "source"])
 async def test_events_of_named_commits_are_scored(platform: Platform, name: str) -> None:
     place = {"repository": "org/eval", "revision": "b" * 40, "config": CONFIG}
     await change(**({"source": place} if name == "source" else {"data": {"evaluation": place}}))
-    named: dict[str, str] = {"repo": "org/eval", "commit": "b" * 40}
-    assert await is_withheld(platform, 3, **named)
-    assert not await is_withheld(platform, 2, **named)
+    named = partial(is_withheld, platform, repo="org/eval", commit="b" * 40)
+    assert await named(3)
+    assert not await named(2)
     assert not await is_withheld(platform, 3, repo="org/other", commit="b" * 40)
     assert not await is_withheld(platform, 3, repo="org/eval", commit="c" * 40)
 
