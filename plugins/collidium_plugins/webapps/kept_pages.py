@@ -76,8 +76,8 @@ async def kept(
     response = await make()
     body = await response.get_data()
     if response.status_code == HTTPStatus.OK and isinstance(body, bytes) and len(body) <= pages.maxsize:
-        tag = hashlib.blake2b(body, digest_size=16).hexdigest()
-        pages[place] = _Page(body, tag, digest, current, moment)
+        await response.add_etag()  # unless it has one
+        pages[place] = _Page(body, str(response.get_etag()[0]), digest, current, moment)
     return response
 
 
