@@ -33,7 +33,8 @@ def test_a_backup_checks_the_files_in_the_bucket(own_s3: S3Server, tmp_path: Pat
         restored = ServerProcess(tmp_path / "restored", env=variables)
         done = restored.run("restore", str(tmp_path / "backup"), "--json")
         assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["stored_files"] == 6, "a manifest, two tables, inputs, sketches, predictions"
+        # A manifest, two tables, inputs, sketches and predictions.
+        assert json.loads(done.stdout)["stored_files"] == 6
         client = own_s3.client()
         (found,) = client.list_objects_v2(Bucket="files", Prefix="predictions/")["Contents"]
         client.delete_object(Bucket="files", Key=found["Key"])
