@@ -13,12 +13,13 @@ so such reads run on the event loop, and some transactions run in the thread ent
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextvars import copy_context
 from datetime import datetime
 from time import monotonic
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar, cast
 
 from aiosqlite import Connection
 from tortoise.backends.base.client import ConnectionWrapper, NestedTransactionContext, TransactionContext
@@ -184,8 +185,12 @@ class ImmediateSqliteClient(NotingClient):
         return ImmediateContext(ImmediateTransaction(self), self._lock)
 
 
+#: What surely only reads; a statement that writes may begin with WITH, too.
+_READ: Final = re.compile(r"\s*(SELECT\b|WITH\b(?!.*\b(INSERT|UPDATE|DELETE|REPLACE)\b))", re.DOTALL)
+
+
 def _is_read(query: str) -> bool:
-    return query.lstrip().startswith(("SELECT", "WITH"))
+    return _READ.match(query) is not None
 
 
 # Ten times as fast as Tortoise's conversion.
