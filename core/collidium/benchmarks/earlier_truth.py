@@ -62,7 +62,7 @@ async def _describe(platform: Platform, truth: TruthVersion) -> bool:
     """Whether it could be done; no error of one truth holds up the others."""
     try:
         await describe(platform, truth)
-    except Exception as error:
+    except Exception as error:  # a damaged truth holds up no other
         logger.warning(
             "copies of the events of truth %s are recognised by config and number for now: %s",
             truth.version,

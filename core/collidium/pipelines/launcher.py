@@ -49,7 +49,7 @@ def _watched(words: list[str], removing: list[str]) -> int:
         code = client.wait()
     except _Ended:
         _stop(client)
-        subprocess.run(removing, capture_output=True, check=False)  # noqa: S603
+        subprocess.run(removing, capture_output=True, check=False)  # noqa: S603  # as above
         return 128 + signal.SIGTERM
     return code if code >= 0 else 128 - code
 

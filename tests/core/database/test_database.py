@@ -224,7 +224,7 @@ async def test_an_abandoned_transaction_is_not_counted_by_the_next(connected: st
         return await Account.filter(hub_username="unknown").update(banned=True)
 
     updating = asyncio.create_task(update())
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # it asks for the connection
     may_end.set()
     assert await updating == 0
 
