@@ -17,7 +17,7 @@ from quart_schema import (
 
 from collidium import accounts, outbox
 from collidium.api.answers import Page, answer, answer_page, id_cursor
-from collidium.api.authentication import caller, signed_in
+from collidium.api.authentication import Caller, signed_in
 from collidium.api.context import platform
 from collidium.api.schemas import Body, example
 from collidium.errors import RefusedError
@@ -74,18 +74,18 @@ class NotificationsBody(Body):
 @blueprint.get("/v1/me")
 @signed_in
 @document_response(Account)
-async def me() -> Response:
+async def me(caller: Caller) -> Response:
     """Your account and its balance."""
-    return answer(Account.of(await caller()))
+    return answer(Account.of(caller.account))
 
 
 @blueprint.get("/v1/me/transactions")
 @signed_in
 @validate_querystring(Page)
 @document_response(list[Transaction])
-async def transactions(query_args: Page) -> Response:
+async def transactions(caller: Caller, query_args: Page) -> Response:
     """Your ledger entries, newest first."""
-    return await ledger_page((await caller()).id, query_args)
+    return await ledger_page(caller.account.id, query_args)
 
 
 async def ledger_page(account_id: int, query: Page) -> Response:
@@ -98,18 +98,17 @@ async def ledger_page(account_id: int, query: Page) -> Response:
 @signed_in
 @validate_request(WebhookBody)
 @document_response(Webhook)
-async def set_webhook(data: WebhookBody) -> Response:
+async def set_webhook(caller: Caller, data: WebhookBody) -> Response:
     """Set the address that is notified of your requests; the first call creates a signing secret.
 
     Only the response that creates a secret contains it: store it where the receiver can read it.
     """
-    account = await caller()
     url = data.url
     if url is not None:
         url = outbox.canonical_url(url, field="url")
-        await outbox.require_reachable(url, platform().settings, account_id=account.id, field="url")
+        await outbox.require_reachable(url, platform().settings, account_id=caller.account.id, field="url")
     webhook = await outbox.register(
-        account.id,
+        caller.account.id,
         platform().secrets,
         url=url,
         keep_url="url" not in data.model_fields_set,
@@ -123,17 +122,17 @@ async def set_webhook(data: WebhookBody) -> Response:
 @webhooks.get("")
 @signed_in
 @document_response(Webhook)
-async def webhook() -> Response:
+async def webhook(caller: Caller) -> Response:
     """Your webhook."""
-    return answer(await outbox.find((await caller()).id))
+    return answer(await outbox.find(caller.account.id))
 
 
 @webhooks.delete("")
 @signed_in
 @document_response(WebhookRemoved)
-async def remove_webhook() -> Response:
+async def remove_webhook(caller: Caller) -> Response:
     """Remove your webhook and its secret; pending deliveries are given up."""
-    removed = await outbox.remove((await caller()).id)
+    removed = await outbox.remove(caller.account.id)
     return answer(WebhookRemoved(removed=removed))
 
 
@@ -142,19 +141,18 @@ async def remove_webhook() -> Response:
 @signed_in
 @validate_querystring(Page)
 @document_response(list[WebhookDelivery])
-async def deliveries(query_args: Page) -> Response:
+async def deliveries(caller: Caller, query_args: Page) -> Response:
     """Deliveries to you and their outcome, newest first."""
-    account = await caller()
-    log = await outbox.log_of(account.id, limit=query_args.limit + 1, before=id_cursor(query_args))
+    log = await outbox.log_of(caller.account.id, limit=query_args.limit + 1, before=id_cursor(query_args))
     return answer_page(log, query_args, lambda last: last.id)
 
 
 @notifications_blueprint.get(_PATH)
 @signed_in
 @document_response(Notifications)
-async def notifications() -> Response:
+async def notifications(caller: Caller) -> Response:
     """Your notification settings and e-mail address."""
-    return answer(await recipients.find((await caller()).id))
+    return answer(await recipients.find(caller.account.id))
 
 
 @notifications_blueprint.patch(_PATH)
@@ -162,10 +160,10 @@ async def notifications() -> Response:
 @signed_in
 @validate_request(NotificationsBody)
 @document_response(Notifications)
-async def set_notifications(data: NotificationsBody) -> Response:
+async def set_notifications(caller: Caller, data: NotificationsBody) -> Response:
     """Switch kinds of notifications on and off; set the e-mail address, which must be confirmed by a link."""
     changed = await recipients.change(
-        (await caller()).id,
+        caller.account.id,
         platform().settings,
         kinds=data.kinds,
         email=data.email,

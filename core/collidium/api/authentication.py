@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import wraps
-from typing import Final, ParamSpec, TypedDict, TypeVar, cast
+from typing import Concatenate, Final, ParamSpec, TypedDict, TypeVar, cast
 
 from quart import g, request
 from quart_schema import security_scheme
@@ -28,60 +29,35 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-async def caller() -> AccountView:
-    """Return the account of the request's token or session; an Authorization header takes precedence.
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The account that makes a request, and what its token shows."""
 
-    Raises Unauthenticated without a valid token, TooManyRequests after too many unknown ones, Forbidden for a
-    banned account or a cross-site request, and :class:`~collidium.contracts.identity.IdentityUnavailable` if
-    tokens cannot be validated now.
-    """
-    if "caller" not in g:
-        session = None if "Authorization" in request.headers else await _session()
-        token = session.token if session else _bearer_token()
-        address = caller_address(platform().settings.trusted_proxies)
-        identity = await platform().identities.identify(token, address)
-        if identity is None:
-            if session is None:
-                raise Unauthenticated("the token is not valid", challenge='Bearer error="invalid_token"')
-            await platform().sessions.end(session.key)
-            raise Unauthenticated(browsers.ENDED)
-        g.identity, g.token = identity, token
-        grant = platform().settings.signup_grant
-        logs.account.set(identity.username)
-        g.caller = await accounts.recognise(identity.username, signup_grant=grant)
-    return cast(AccountView, g.caller)
+    account: AccountView
+    identity: Identity
+    token: str = field(repr=False)
 
+    @property
+    def hub_token(self) -> str | None:
+        """The token, if it is one of the hub."""
+        return self.token if self.identity.on_hub else None
 
-async def hub_token() -> str | None:
-    """Return the caller's hub token, or None for accounts without one; raises as :func:`caller` does."""
-    await caller()
-    return cast(str, g.token) if cast(Identity, g.identity).on_hub else None
+    @property
+    def memberships(self) -> frozenset[str]:
+        """The organisations on the hub.
+
+        E-mail domains are included only for accounts of single sign-on, because hubs do not verify them.
+        """
+        on_hub = self.identity.on_hub
+        return frozenset(name for name in self.identity.memberships if not (on_hub and name.startswith("@")))
+
+    async def check_claim(self, model_repo: str) -> reading.Claim | None:
+        """Check the claim to a model repository with the token; None if the hub is unavailable."""
+        return await submitting.check_claim(platform().identities, self.identity, self.token, model_repo)
 
 
-async def token_is_read_only() -> bool:
-    """Whether the caller's token cannot publish; raises as :func:`caller` does."""
-    await caller()
-    return cast(Identity, g.identity).read_only
-
-
-async def memberships() -> frozenset[str]:
-    """Return the caller's organisations on the hub; raises as :func:`caller` does.
-
-    E-mail domains are included only for accounts of single sign-on, because hubs do not verify them.
-    """
-    await caller()
-    identity = cast(Identity, g.identity)
-    return frozenset(name for name in identity.memberships if not (identity.on_hub and name.startswith("@")))
-
-
-async def check_claim(model_repo: str) -> reading.Claim | None:
-    """Check the caller's claim to a model repository with its token; None if the hub is unavailable."""
-    await caller()
-    return await submitting.check_claim(platform().identities, g.identity, g.token, model_repo)
-
-
-def signed_in(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Authenticate the caller before the request is read; place it above decorators that validate.
+def signed_in(handler: Callable[Concatenate[Caller, P], Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Give a handler its caller, authenticated before the request is read; above decorators that validate.
 
     It also documents the requirement in the OpenAPI document.
     """
@@ -89,10 +65,30 @@ def signed_in(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     @security_scheme([{"hub_token": []}])
     @wraps(handler)
     async def only_accounts(*arguments: P.args, **options: P.kwargs) -> T:
-        await caller()
-        return await handler(*arguments, **options)
+        return await handler(await _caller(), *arguments, **options)
 
     return only_accounts
+
+
+async def _caller() -> Caller:
+    """Return who owns the request's token or session; an Authorization header takes precedence.
+
+    Raises Unauthenticated without a valid token, TooManyRequests after too many unknown ones, Forbidden for a
+    banned account or a cross-site request, and :class:`~collidium.contracts.identity.IdentityUnavailable` if
+    tokens cannot be validated now.
+    """
+    session = None if "Authorization" in request.headers else await _session()
+    token = session.token if session else _bearer_token()
+    address = caller_address(platform().settings.trusted_proxies)
+    identity = await platform().identities.identify(token, address)
+    if identity is None:
+        if session is None:
+            raise Unauthenticated("the token is not valid", challenge='Bearer error="invalid_token"')
+        await platform().sessions.end(session.key)
+        raise Unauthenticated(browsers.ENDED)
+    logs.account.set(identity.username)
+    grant = platform().settings.signup_grant
+    return Caller(await accounts.recognise(identity.username, signup_grant=grant), identity, token)
 
 
 async def _session() -> Session | None:
@@ -137,17 +133,6 @@ SCOPES: Final = {
 GROUPS_VALID_FOR: Final = timedelta(hours=12)
 
 
-async def only_operators() -> None:
-    """Admit operators whose scopes include the path, before the request is read.
-
-    Paths with ``<challenge>`` are also open to the organisers of that challenge. Raises Unauthenticated and
-    Forbidden.
-    """
-    await find_operator()
-    segment = str(request.url_rule).partition("/admin/")[2].partition("/")[0]
-    require(SCOPES.get(segment, Scope.ALL), (request.view_args or {}).get("challenge"))
-
-
 class AuditFields(TypedDict):
     """What the audit log records of a request: its operator and its id."""
 
@@ -155,24 +140,65 @@ class AuditFields(TypedDict):
     http_request_id: str
 
 
-def audit_fields() -> AuditFields:
-    """Return what the audit log records of this request."""
-    return AuditFields(actor=cast(Operator, g.operator).name, http_request_id=str(g.request_id))
+@dataclass(frozen=True, slots=True)
+class OperatorCaller:
+    """The operator that makes a request."""
+
+    operator: Operator
+
+    @property
+    def audit(self) -> AuditFields:
+        """What the audit log records of the request."""
+        return AuditFields(actor=self.operator.name, http_request_id=str(g.request_id))
+
+    def may(self, scope: Scope, challenge: str | None = None) -> bool:
+        """Whether the operator has a scope for a challenge, by default for all of them."""
+        return operations.allows(self.operator, scope, challenge)
+
+    def require(self, scope: Scope, challenge: str | None = None) -> None:
+        """Raise Forbidden unless the operator has the scope."""
+        if not self.may(scope, challenge):
+            name, own = self.operator.name, self.operator.challenge
+            limit = f" for challenge {own} alone" if own else ""
+            scopes = ", ".join(self.operator.scopes)
+            raise Forbidden(f"this needs the scope {scope}; operator {name} has: {scopes}{limit}")
 
 
-async def find_operator() -> Operator:
+async def only_operators() -> None:
+    """Admit operators whose scopes include the path, before the request is read.
+
+    Paths with ``<challenge>`` are also open to the organisers of that challenge. Raises Unauthenticated and
+    Forbidden.
+    """
+    g.operator = await find_operator()
+    segment = str(request.url_rule).partition("/admin/")[2].partition("/")[0]
+    g.operator.require(SCOPES.get(segment, Scope.ALL), (request.view_args or {}).get("challenge"))
+
+
+def by_operator(
+    handler: Callable[Concatenate[OperatorCaller, P], Awaitable[T]],
+) -> Callable[P, Awaitable[T]]:
+    """Give a handler below ``/admin`` the operator that :func:`only_operators` admitted."""
+
+    @wraps(handler)
+    async def operated(*arguments: P.args, **options: P.kwargs) -> T:
+        return await handler(cast(OperatorCaller, g.operator), *arguments, **options)
+
+    return operated
+
+
+async def find_operator() -> OperatorCaller:
     """Return the operator of the X-Admin-Token header, read from the database now. Raises Unauthenticated."""
     sent = request.headers.get("X-Admin-Token", "")
     configured = platform().settings.admin_token
     secret = configured.get_secret_value() if configured else ""
     if secret and hmac.compare_digest(sent.encode(), secret.encode()):
-        g.operator = operations.FIRST_OPERATOR
-    else:
-        g.operator = await operations.operator_of(sent) or await _operator_by_sign_on(sent)
-    if g.operator is None:
+        return OperatorCaller(operations.FIRST_OPERATOR)
+    operator = await operations.operator_of(sent) or await _operator_by_sign_on(sent)
+    if operator is None:
         problem = "X-Admin-Token is missing or wrong" if secret else "closed: the server has no ADMIN_TOKEN"
         raise Unauthenticated(problem, challenge="X-Admin-Token")
-    return cast(Operator, g.operator)
+    return OperatorCaller(operator)
 
 
 async def _operator_by_sign_on(token: str) -> Operator | None:
@@ -186,21 +212,6 @@ async def _operator_by_sign_on(token: str) -> Operator | None:
     return None if operator is None or (await accounts.find(name)).banned else operator
 
 
-def require(scope: Scope, challenge: str | None = None) -> None:
-    """Raise Forbidden unless the request's operator has the scope."""
-    operator = cast(Operator, g.operator)
-    if not operations.allows(operator, scope, challenge):
-        limit = f" for challenge {operator.challenge} alone" if operator.challenge else ""
-        raise Forbidden(
-            f"this needs the scope {scope}; operator {operator.name} has: {', '.join(operator.scopes)}{limit}"
-        )
-
-
-def is_allowed(scope: Scope) -> bool:
-    """Whether the request's operator has a scope for all challenges."""
-    return operations.allows(cast(Operator, g.operator), scope, None)
-
-
 async def require_metrics_token() -> None:
     """Raise Unauthenticated unless the request has the token of ``/metrics`` or that of an operator."""
     configured = platform().settings.metrics_token
@@ -208,5 +219,4 @@ async def require_metrics_token() -> None:
     if not expected or not hmac.compare_digest(
         request.headers.get("Authorization", "").encode(), expected.encode()
     ):
-        await find_operator()
-        require(Scope.REPORTS)
+        (await find_operator()).require(Scope.REPORTS)

@@ -19,7 +19,7 @@ from quart_schema.conversion import convert_headers
 from quart_schema.validation import RequestHeadersValidationError
 
 from collidium.api.answers import answer, answer_list, answer_page
-from collidium.api.authentication import caller, check_claim, hub_token, memberships, signed_in
+from collidium.api.authentication import Caller, signed_in
 from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
 from collidium.api.openapi import file_body, predictions_body
@@ -72,7 +72,7 @@ async def task_card(task: str) -> Response:
 @signed_in
 @validate_querystring(SubmitQuery)
 @document_response(Receipt)
-async def submit(task: str, query_args: SubmitQuery) -> Response:
+async def submit(caller: Caller, task: str, query_args: SubmitQuery) -> Response:
     """Score predictions, store them, and earn credits for new bests.
 
     The body is a parquet file, or a form with the parquet file as part `predictions`. Submitting the same
@@ -80,42 +80,43 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
     has another. All problems of an invalid file are reported at once. `Upload-Complete: ?0` without a body
     starts a resumable upload: 201 with a Location.
     """
-    return await submitted(task, query_args.model_repo)
+    return await submitted(caller, task, query_args.model_repo)
 
 
 @blueprint.post("/benchmark/<task>/submit/from-hub")
 @signed_in
 @validate_request(FromHubBody)
 @document_response(Receipt)
-async def submit_from_hub(task: str, data: FromHubBody) -> Response:
+async def submit_from_hub(caller: Caller, task: str, data: FromHubBody) -> Response:
     """Submit predictions from a dataset repository of the hub.
 
     The server downloads them with your token, at the named commit or the current one of the branch or tag. If
     you have no token of the hub, the repository must be public.
     """
-    settings, token = platform().settings, await hub_token()
     async with (
-        admission_to(task) as admission,
-        uploads.downloaded(settings, token, data.source, admission.largest_file) as predictions,
+        admission_to(caller, task) as admission,
+        uploads.downloaded(
+            platform().settings, caller.hub_token, data.source, admission.largest_file
+        ) as predictions,
     ):
-        return answer(await scored(admission, predictions, data.model_repo))
+        return answer(await scored(caller, admission, predictions, data.model_repo))
 
 
 @blueprint.post("/benchmark/<task>/check")
 @signed_in
 @file_body
 @document_response(Checked)
-async def check(task: str) -> Response:
+async def check(caller: Caller, task: str) -> Response:
     """Validate predictions without submitting them: nothing is stored, and no score is returned.
 
     A form as of `submit` is accepted, too.
     """
-    return await checked(task)
+    return await checked(caller, task)
 
 
-async def checked(challenge: str) -> Response:
+async def checked(caller: Caller, challenge: str) -> Response:
     """Validate the predictions of the request."""
-    async with _received(challenge) as (admission, predictions, _):
+    async with _received(caller, challenge) as (admission, predictions, _):
         evaluation = await submitting.check(platform(), admission, predictions)
     return answer(Checked(True, rows=evaluation.rows, warnings=tuple(evaluation.warnings)))
 
@@ -140,40 +141,42 @@ async def compare(submission_id: str, query_args: ComparisonQuery) -> Response:
 @signed_in
 @validate_request(LinksBody)
 @document_response(Submission)
-async def set_links(submission_id: str, data: LinksBody) -> Response:
+async def set_links(caller: Caller, submission_id: str, data: LinksBody) -> Response:
     """Set the links of your submission (model, code, paper), or choose it for the final results.
 
     Omitted fields stay as they are; null removes a link. The model is checked with your token, with the
     result in `model_claim`.
     """
-    account = await caller()
     changes = data.model_dump(exclude_unset=True)
     final = changes.pop("final", None)
     if final is not None and not changes:  # also allowed to other members of the team
-        await standing.choose(account, submission_id, final)
+        await standing.choose(caller.account, submission_id, final)
         return answer(await reading.find(platform(), submission_id))
-    with _in_flight().one_more(account.id, platform().settings.evaluations_in_flight):
-        return answer(await standing.change(platform(), account, submission_id, changes, final, check_claim))
+    with _in_flight().one_more(caller.account.id, platform().settings.evaluations_in_flight):
+        changed = await standing.change(
+            platform(), caller.account, submission_id, changes, final, caller.check_claim
+        )
+    return answer(changed)
 
 
 @blueprint.post("/submissions/<submission_id>/withdraw")
 @signed_in
 @document_response(Submission)
-async def withdraw(submission_id: str) -> Response:
+async def withdraw(caller: Caller, submission_id: str) -> Response:
     """Withdraw your submission permanently while its challenge is open; it loses its rank."""
-    return answer(await standing.withdraw(platform(), await caller(), submission_id))
+    return answer(await standing.withdraw(platform(), caller.account, submission_id))
 
 
-async def submitted(challenge: str, model_repo: str | None) -> Response:
+async def submitted(caller: Caller, challenge: str, model_repo: str | None) -> Response:
     """Score the predictions of the request, or start a resumable upload."""
     if request.headers.get("Upload-Complete", "").strip() != "?0":
-        return answer(await received_submission(challenge, model_repo))
+        return answer(await received_submission(caller, challenge, model_repo))
     headers = convert_headers(request.headers, UploadHeaders, RequestHeadersValidationError)
     if request.content_length or "Transfer-Encoding" in request.headers:
         raise BadRequest("the request that begins an upload has no body: append it to the Location by PATCH")
     submitting.validated_links({"model_repo": model_repo})
     sha256 = b64decode(headers.repr_digest[9:-1]).hex()
-    async with admission_to(challenge) as admission:
+    async with admission_to(caller, challenge) as admission:
         upload = await uploads.begin(
             admission, sha256, headers.upload_length, model_repo, platform().settings.evaluations_in_flight
         )
@@ -182,6 +185,7 @@ async def submitted(challenge: str, model_repo: str | None) -> Response:
 
 
 async def received_submission(
+    caller: Caller,
     challenge: str,
     model_repo: str | None = None,
     *,
@@ -189,12 +193,13 @@ async def received_submission(
     extra_columns: ExtraColumns = "refuse",
 ) -> Receipt:
     """Score the predictions of the request; the form may also name the model's repository."""
-    async with _received(challenge, again=True) as (admission, predictions, fields):
+    async with _received(caller, challenge, again=True) as (admission, predictions, fields):
         model_repo = model_repo or fields.get(model_repo_field) or None
-        return await scored(admission, predictions, model_repo, extra_columns)
+        return await scored(caller, admission, predictions, model_repo, extra_columns)
 
 
 async def scored(
+    caller: Caller,
     admission: Admission,
     predictions: Predictions,
     model_repo: str | None,
@@ -205,7 +210,7 @@ async def scored(
         platform(),
         admission,
         predictions,
-        check_claim=check_claim,
+        check_claim=caller.check_claim,
         model_repo=model_repo,
         extra_columns=extra_columns,
     )
@@ -216,19 +221,19 @@ async def scored(
 
 @asynccontextmanager
 async def admission_to(
-    challenge: str, began_at: datetime | None = None, *, again: bool = False
+    caller: Caller, challenge: str, began_at: datetime | None = None, *, again: bool = False
 ) -> AsyncIterator[Admission]:
     """Admit one more file of the caller for the duration of the context; arguments as of `admitted`."""
-    settings, account = platform().settings, await caller()
-    with _in_flight().one_more(account.id, settings.evaluations_in_flight):
-        options = platform(), account, challenge, await memberships(), began_at
+    account = caller.account
+    with _in_flight().one_more(account.id, platform().settings.evaluations_in_flight):
+        options = platform(), account, challenge, caller.memberships, began_at
         async with admitted(*options, again=again) as admission:
             yield admission
 
 
 @asynccontextmanager
 async def _received(
-    challenge: str, *, again: bool = False
+    caller: Caller, challenge: str, *, again: bool = False
 ) -> AsyncIterator[tuple[Admission, Predictions, dict[str, str]]]:
     """Receive the caller's predictions and the form's other fields for the duration of the context.
 
@@ -236,7 +241,7 @@ async def _received(
     account may have sent them before), and uploads above the account's limit of concurrent ones.
     """
     async with (
-        admission_to(challenge, again=again) as admission,
+        admission_to(caller, challenge, again=again) as admission,
         receive_to_file(
             request, platform().settings.uploads, admission.largest_file, part="predictions"
         ) as file,
@@ -253,9 +258,9 @@ def _in_flight() -> InFlight:
 @signed_in
 @validate_querystring(MySubmissionsQuery)
 @document_response(list[Submission])
-async def submissions(query_args: MySubmissionsQuery) -> Response:
+async def submissions(caller: Caller, query_args: MySubmissionsQuery) -> Response:
     """Your submissions, newest first, without their earlier scores."""
-    return await listed(query_args, (await caller()).id)
+    return await listed(query_args, caller.account.id)
 
 
 async def listed(query: MySubmissionsQuery, account_id: int | None, *, unverified: bool = False) -> Response:

@@ -11,7 +11,7 @@ from quart_schema import document_response, operation_id, validate_querystring, 
 
 from collidium.api import benchmarks, leaderboards
 from collidium.api.answers import Page, answer, answer_list, answer_page, id_cursor, page_of
-from collidium.api.authentication import caller, memberships, signed_in
+from collidium.api.authentication import Caller, signed_in
 from collidium.api.context import platform
 from collidium.api.openapi import file_body, predictions_body, table_answer
 from collidium.api.schemas import (
@@ -68,9 +68,9 @@ async def show(name: str) -> Response:
 @blueprint.get("/<name>/quota")
 @signed_in
 @document_response(Quota)
-async def quota(name: str) -> Response:
+async def quota(caller: Caller, name: str) -> Response:
     """Your remaining submissions of today, and the deadline."""
-    return answer(await admissions.quota(platform(), await caller(), name))
+    return answer(await admissions.quota(platform(), caller.account, name))
 
 
 @blueprint.post("/<name>/submit")
@@ -79,9 +79,9 @@ async def quota(name: str) -> Response:
 @operation_id("submit_to_challenge")
 @validate_querystring(SubmitQuery)
 @document_response(Receipt)
-async def submit(name: str, query_args: SubmitQuery) -> Response:
+async def submit(caller: Caller, name: str, query_args: SubmitQuery) -> Response:
     """Submit predictions to a challenge, as to a task."""
-    return await benchmarks.submitted(name, query_args.model_repo)
+    return await benchmarks.submitted(caller, name, query_args.model_repo)
 
 
 @blueprint.post("/<name>/check")
@@ -89,9 +89,9 @@ async def submit(name: str, query_args: SubmitQuery) -> Response:
 @operation_id("check_for_challenge")
 @file_body
 @document_response(Checked)
-async def check(name: str) -> Response:
+async def check(caller: Caller, name: str) -> Response:
     """Validate predictions without submitting them, as for a task."""
-    return await benchmarks.checked(name)
+    return await benchmarks.checked(caller, name)
 
 
 @blueprint.get("/<name>/leaderboard")
@@ -140,9 +140,9 @@ async def list_teams(name: str, query_args: Page) -> Response:
 @operation_id("team")
 @validate_querystring(TeamQuery)
 @document_response(Participation)
-async def show_team(name: str, query_args: TeamQuery) -> Response:
+async def show_team(caller: Caller, name: str, query_args: TeamQuery) -> Response:
     """Whether you may submit to a challenge, your team, and the team of an invitation."""
-    return await _participation(name, code=query_args.invitation)
+    return await _participation(caller, name, code=query_args.invitation)
 
 
 @teams_blueprint.post("/team")
@@ -150,10 +150,10 @@ async def show_team(name: str, query_args: TeamQuery) -> Response:
 @operation_id("new_team")
 @validate_request(TeamBody)
 @document_response(Participation, 201)
-async def new(name: str, data: TeamBody) -> Response:
+async def new(caller: Caller, name: str, data: TeamBody) -> Response:
     """Create a team with you as its captain."""
-    await teams.create(await caller(), name, data.name, await memberships())
-    return await _participation(name, 201)
+    await teams.create(caller.account, name, data.name, caller.memberships)
+    return await _participation(caller, name, 201)
 
 
 @teams_blueprint.get("/team/submissions")
@@ -161,9 +161,9 @@ async def new(name: str, data: TeamBody) -> Response:
 @operation_id("team_submissions")
 @validate_querystring(Page)
 @document_response(list[Submission])
-async def submissions(name: str, query_args: Page) -> Response:
+async def submissions(caller: Caller, name: str, query_args: Page) -> Response:
     """The submissions of your team with their senders, newest first."""
-    team = await teams.own(await caller(), name)
+    team = await teams.own(caller.account, name)
     found = await reading.list_submissions(
         platform(),
         limit=query_args.limit + 1,
@@ -179,10 +179,9 @@ async def submissions(name: str, query_args: Page) -> Response:
 @operation_id("invite_to_team")
 @validate_request(InvitationBody)
 @document_response(Invitation, 201)
-async def invite(name: str, data: InvitationBody) -> Response:
+async def invite(caller: Caller, name: str, data: InvitationBody) -> Response:
     """Create an invitation to your team as its captain; its code is shown only here."""
-    account = await caller()
-    return answer(await teams.invite(account, name, uses=data.uses, expires_at=data.expires_at), 201)
+    return answer(await teams.invite(caller.account, name, uses=data.uses, expires_at=data.expires_at), 201)
 
 
 @teams_blueprint.post("/join")
@@ -190,21 +189,21 @@ async def invite(name: str, data: InvitationBody) -> Response:
 @operation_id("join")
 @validate_request(JoinBody)
 @document_response(Participation)
-async def join(name: str, data: JoinBody) -> Response:
+async def join(caller: Caller, name: str, data: JoinBody) -> Response:
     """Join the team, or the members of the challenge, of an invitation."""
-    await teams.join(await caller(), name, data.code, await memberships())
-    return await _participation(name)
+    await teams.join(caller.account, name, data.code, caller.memberships)
+    return await _participation(caller, name)
 
 
 @teams_blueprint.delete("/team/members/<hub_username>")
 @signed_in
 @operation_id("remove_from_team")
 @document_response(Participation)
-async def remove(name: str, hub_username: str) -> Response:
+async def remove(caller: Caller, name: str, hub_username: str) -> Response:
     """Leave your team, or remove a member as its captain; not after the team has submitted."""
-    await teams.remove(await caller(), name, hub_username)
-    return await _participation(name)
+    await teams.remove(caller.account, name, hub_username)
+    return await _participation(caller, name)
 
 
-async def _participation(name: str, status: int = 200, code: str | None = None) -> Response:
-    return answer(await teams.participation(await caller(), name, await memberships(), code), status)
+async def _participation(caller: Caller, name: str, status: int = 200, code: str | None = None) -> Response:
+    return answer(await teams.participation(caller.account, name, caller.memberships, code), status)

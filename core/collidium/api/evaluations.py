@@ -7,7 +7,7 @@ from quart import Blueprint, Response, request
 from quart_schema import document_response, operation_id, validate_querystring
 
 from collidium.api.answers import answer, answer_page, answer_stream
-from collidium.api.authentication import caller, check_claim, signed_in
+from collidium.api.authentication import Caller, signed_in
 from collidium.api.benchmarks import admission_to
 from collidium.api.bodies import receive_to_file
 from collidium.api.bodies.receive import FORM
@@ -29,7 +29,7 @@ blueprint = Blueprint("evaluations", __name__, url_prefix="/v1")
 @operation_id("submit_model")
 @validate_querystring(SubmitQuery)
 @document_response(Evaluation, 202)
-async def submit(task: str, query_args: SubmitQuery) -> Response:
+async def submit(caller: Caller, task: str, query_args: SubmitQuery) -> Response:
     """Submit a model that the server runs on the events of the task or challenge: 202 with a Location.
 
     The body is a form with an ONNX file as part `model` and its manifest (TOML) as part `manifest`. All
@@ -38,7 +38,7 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
     """
     settings = platform().settings
     async with (
-        admission_to(task, again=True) as admission,
+        admission_to(caller, task, again=True) as admission,
         receive_to_file(
             request, settings.uploads, MAX_MODEL_BYTES, part="model", media_types=(FORM,), texts=("manifest",)
         ) as file,
@@ -51,7 +51,7 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
             admission,
             Predictions(file.path, file.sha256, file.size_bytes),
             file.fields["manifest"],
-            check_claim=check_claim,
+            check_claim=caller.check_claim,
             model_repo=query_args.model_repo or file.fields.get("model_repo") or None,
         )
     response = answer(structs.replace(evaluations.view(row), deduplicated=deduplicated), 202)
@@ -64,9 +64,9 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
 @operation_id("evaluations")
 @validate_querystring(EvaluationsQuery)
 @document_response(list[Evaluation])
-async def list_(query_args: EvaluationsQuery) -> Response:
+async def list_(caller: Caller, query_args: EvaluationsQuery) -> Response:
     """Your models that the server runs or ran, newest first."""
-    return await listed(query_args, (await caller()).id)
+    return await listed(query_args, caller.account.id)
 
 
 async def listed(query: EvaluationsQuery, account_id: int | None) -> Response:
@@ -81,48 +81,47 @@ async def listed(query: EvaluationsQuery, account_id: int | None) -> Response:
 @signed_in
 @operation_id("evaluation")
 @document_response(Evaluation)
-async def show(evaluation_id: str) -> Response:
+async def show(caller: Caller, evaluation_id: str) -> Response:
     """The progress or result of your model."""
-    return answer(evaluations.view(await evaluations.find(evaluation_id, (await caller()).id)))
+    return answer(evaluations.view(await evaluations.find(evaluation_id, caller.account.id)))
 
 
 @blueprint.get("/evaluations/<evaluation_id>/progress")
 @operation_id("evaluation_progress")
 @signed_in
 @stream_answer
-async def watch(evaluation_id: str) -> Response:
+async def watch(caller: Caller, evaluation_id: str) -> Response:
     """The evaluation as server-sent events: its JSON at once, and within two seconds of each change.
 
     The stream ends with the evaluation, after some minutes, and when the server stops: reconnect then. The
     number of streams per account is limited (429).
     """
-    account = await caller()
-    await evaluations.find(evaluation_id, account.id)
+    await evaluations.find(evaluation_id, caller.account.id)
 
     async def look() -> Evaluation:
         return evaluations.view(await evaluations.find(evaluation_id))
 
-    return answer_stream(platform().watching.stream(evaluation_id, account.id, look))
+    return answer_stream(platform().watching.stream(evaluation_id, caller.account.id, look))
 
 
 @blueprint.post("/submissions/<submission_id>/reproduce")
 @signed_in
 @operation_id("reproduce")
 @document_response(Evaluation, 202)
-async def reproduce(submission_id: str) -> Response:
+async def reproduce(caller: Caller, submission_id: str) -> Response:
     """Run the model of your submission on public events, at the price of a model, and compare the scores.
 
     The submission shows the result (`reproduction`), which never counts. The model runs once on the same
     events: repeated calls return the same run.
     """
-    return answer(await reruns.reproduce(platform(), await caller(), submission_id), 202)
+    return answer(await reruns.reproduce(platform(), caller.account, submission_id), 202)
 
 
 @blueprint.post("/evaluations/<evaluation_id>/cancel")
 @signed_in
 @operation_id("cancel_evaluation")
 @document_response(Evaluation)
-async def cancel(evaluation_id: str) -> Response:
+async def cancel(caller: Caller, evaluation_id: str) -> Response:
     """Cancel the evaluation of your model; it still counts towards your quota."""
-    row = await evaluations.find(evaluation_id, (await caller()).id)
+    row = await evaluations.find(evaluation_id, caller.account.id)
     return answer(evaluations.view(await evaluations.cancel(row)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
+from typing import Concatenate
 
 from pydantic import BaseModel
 from quart import Response, request
@@ -11,16 +12,19 @@ from quart_schema import document_headers
 
 from collidium.accounts import idempotency
 from collidium.api.answers import JSON
-from collidium.api.authentication import find_operator
+from collidium.api.authentication import OperatorCaller, find_operator
 from collidium.api.schemas import IdempotencyHeaders
 from collidium.database import transactional
 from collidium.runtime.failpoints import reached
 
-Action = Callable[..., Awaitable[Response]]
+Action = Callable[Concatenate[OperatorCaller, ...], Awaitable[Response]]
 
 
-def idempotent(action: Action) -> Action:
-    """Perform an action once per key and repeat its first answer; place it below decorators that validate."""
+def idempotent(action: Action) -> Callable[..., Awaitable[Response]]:
+    """Give an action its operator, perform it once per key and repeat its first answer.
+
+    Place it below decorators that validate.
+    """
 
     @document_headers(IdempotencyHeaders)
     @wraps(action)
@@ -35,12 +39,12 @@ def idempotent(action: Action) -> Action:
 @transactional
 async def _first_answer(action: Action, arguments: dict[str, object]) -> tuple[int, str]:
     # Check again: the token may have been withdrawn while the request was read.
-    operator = await find_operator()
-    owner, key = f"operator:{operator.name}", request.headers.get("Idempotency-Key")
+    caller = await find_operator()
+    owner, key = f"operator:{caller.operator.name}", request.headers.get("Idempotency-Key")
     question = [request.endpoint, {name: _plain(value) for name, value in arguments.items()}]
     answered = await idempotency.recall(owner, key, question)
     if answered is None:
-        response = await action(**arguments)
+        response = await action(caller, **arguments)
         answered = response.status_code, await response.get_data(as_text=True)
         await idempotency.remember(owner, key, answered)
         reached("operate.before_commit")

@@ -31,7 +31,7 @@ from collidium.api.answers import (
     id_cursor,
     page_of,
 )
-from collidium.api.authentication import caller, hub_token, signed_in, token_is_read_only
+from collidium.api.authentication import Caller, signed_in
 from collidium.api.context import platform
 from collidium.api.openapi import PARQUET, parquet_answer, stream_answer
 from collidium.api.problems import schema_refusal
@@ -118,27 +118,26 @@ class EstimateQuery(BaseModel):
 @document_headers(IdempotencyHeaders)
 @document_response(SimulationRequest)
 @document_response(SimulationRequest, 202)
-async def simulate() -> Response:
+async def simulate(caller: Caller) -> Response:
     """Order simulated events and pay for them.
 
     If a request with the same config completed recently, it is returned at no cost (200, `cached`); otherwise
     the request is queued (202), and its Location returns its progress.
     """
-    return await ordered(ChannelBody)
+    return await ordered(caller, ChannelBody)
 
 
-async def ordered(channel_body: type[ChannelBody]) -> Response:
+async def ordered(caller: Caller, channel_body: type[ChannelBody]) -> Response:
     """Place the order of the request: a preset, or a ``channel_body``."""
-    account = await caller()
     body = await _body(channel_body)
     delivery = DeliveryOptions(
-        token=await hub_token(),
-        token_is_read_only=await token_is_read_only(),
+        token=caller.hub_token,
+        token_is_read_only=caller.identity.read_only,
         private=body.private,
         webhook_url=body.webhook_url,
         idempotency_key=request.headers.get("Idempotency-Key"),
     )
-    placed = await simulations.place(platform(), account, _order(body), delivery)
+    placed = await simulations.place(platform(), caller.account, _order(body), delivery)
     metrics.SIMULATIONS.labels("cached" if placed.cached else "queued").inc()
     response = answer(placed, 200 if placed.cached else 202)
     response.headers["Location"] = f"/v1/requests/{placed.request_id}"
@@ -175,64 +174,59 @@ async def presets() -> Response:
 @signed_in
 @validate_querystring(RequestsQuery)
 @document_response(list[SimulationRequest])
-async def requests(query_args: RequestsQuery) -> Response:
+async def requests(caller: Caller, query_args: RequestsQuery) -> Response:
     """Your simulation requests, newest first."""
-    return await listed(query_args, (await caller()).id)
+    return await listed(query_args, caller.account.id)
 
 
 @blueprint.get("/requests/<request_id>")
 @operation_id("request")
 @signed_in
 @document_response(SimulationRequest)
-async def find(request_id: str) -> Response:
+async def find(caller: Caller, request_id: str) -> Response:
     """A simulation request that you ordered, or received as a cached answer."""
-    account = await caller()
-    return answer(await simulations.find_with_progress(platform(), request_id, account.id))
+    return answer(await simulations.find_with_progress(platform(), request_id, caller.account.id))
 
 
 @blueprint.get("/requests/<request_id>/progress")
 @operation_id("request_progress")
 @signed_in
 @stream_answer
-async def watch(request_id: str) -> Response:
+async def watch(caller: Caller, request_id: str) -> Response:
     """The request as server-sent events: its JSON at once, and within two seconds of each change.
 
     The stream ends with the request, after some minutes, and when the server stops: reconnect then. The
     number of streams per account is limited (429).
     """
-    account = await caller()
-    return answer_stream(await simulations.watch(platform(), request_id, account.id))
+    return answer_stream(await simulations.watch(platform(), request_id, caller.account.id))
 
 
 @blueprint.get("/requests/<request_id>/output")
 @signed_in
 @document_response(list[OutputFile])
-async def output(request_id: str) -> Response:
+async def output(caller: Caller, request_id: str) -> Response:
     """The files of your completed request that the platform stores, whether or not they are on a hub."""
-    account = await caller()
-    return answer_list(await simulations.output_of(request_id, account.id))
+    return answer_list(await simulations.output_of(request_id, caller.account.id))
 
 
 @blueprint.get("/requests/<request_id>/output/<path:path>")
 @signed_in
 @parquet_answer
-async def output_file(request_id: str, path: str) -> Response:
+async def output_file(caller: Caller, request_id: str, path: str) -> Response:
     """An output file of your completed request."""
-    account = await caller()
-    return await answer_with_output(request_id, path, account.id)
+    return await answer_with_output(request_id, path, caller.account.id)
 
 
 @blueprint.post("/requests/<request_id>/cancel")
 @signed_in
 @document_response(SimulationRequest)
 @document_response(SimulationRequest, 202)
-async def cancel(request_id: str) -> Response:
+async def cancel(caller: Caller, request_id: str) -> Response:
     """Cancel a simulation request: 202 while its job is being stopped, 200 when it is cancelled.
 
     What the job did not use is refunded.
     """
-    account = await caller()
-    return cancelling(await simulations.cancel(platform(), request_id, account))
+    return cancelling(await simulations.cancel(platform(), request_id, caller.account))
 
 
 # -- also for operators --------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from tortoise.timezone import now
 
 from collidium.api import benchmarks
 from collidium.api.answers import answer
-from collidium.api.authentication import caller, signed_in
+from collidium.api.authentication import Caller, signed_in
 from collidium.api.bodies import append_to_file
 from collidium.api.context import platform
 from collidium.api.openapi import partial_body
@@ -35,9 +35,9 @@ blueprint = Blueprint("uploads", __name__, url_prefix="/v1/uploads")
 @blueprint.get("/<upload_id>")
 @signed_in
 @operation_id("upload_offset")
-async def offset(upload_id: str) -> Response:
+async def offset(caller: Caller, upload_id: str) -> Response:
     """The state of your upload, in headers alone: HEAD works as well."""
-    upload = await uploads.find(await caller(), upload_id)
+    upload = await uploads.find(caller.account, upload_id)
     return await _state(upload)
 
 
@@ -47,17 +47,17 @@ async def offset(upload_id: str) -> Response:
 @partial_body
 @validate_headers(AppendHeaders)
 @document_response(Receipt)
-async def append(upload_id: str, headers: AppendHeaders) -> Response:
+async def append(caller: Caller, upload_id: str, headers: AppendHeaders) -> Response:
     """Append to your upload; the response to the last part (`Upload-Complete: ?1`) is that to the whole file.
 
     Before that the status is 204. It is 409 with the correct `Upload-Offset` if the request has another, or
     while another request appends.
     """
-    upload = await uploads.find(await caller(), upload_id)
+    upload = await uploads.find(caller.account, upload_id)
     if upload.submission_id is not None:
         return await _completed(upload)
     is_last = headers.upload_complete == "?1"
-    async with benchmarks.admission_to(upload.challenge, upload.began_at) as admission:
+    async with benchmarks.admission_to(caller, upload.challenge, upload.began_at) as admission:
         await admissions.require_in_time(platform(), admission)
         async with _opened(upload, headers.upload_offset) as file:
             try:
@@ -66,16 +66,16 @@ async def append(upload_id: str, headers: AppendHeaders) -> Response:
                 await uploads.discard(platform().settings, upload)
                 raise
             if is_last:
-                return await _scored(upload, admission, file)
+                return await _scored(caller, upload, admission, file)
     return await _state(upload)
 
 
 @blueprint.delete("/<upload_id>")
 @signed_in
 @operation_id("cancel_upload")
-async def cancel(upload_id: str) -> Response:
+async def cancel(caller: Caller, upload_id: str) -> Response:
     """Cancel your upload and delete what was received of it."""
-    upload = await uploads.find(await caller(), upload_id)
+    upload = await uploads.find(caller.account, upload_id)
     async with _opened(upload):
         await uploads.discard(platform().settings, upload)
     return Response(status=204)
@@ -99,7 +99,7 @@ async def _opened(upload: Upload, offset: int | None = None) -> AsyncIterator[Gr
         yield file
 
 
-async def _scored(upload: Upload, admission: Admission, file: GrowingFile) -> Response:
+async def _scored(caller: Caller, upload: Upload, admission: Admission, file: GrowingFile) -> Response:
     if file.size != upload.size_bytes:
         raise BadRequest(
             f"{file.size:,} of {upload.size_bytes:,} bytes are there; the upload is not complete"
@@ -110,7 +110,7 @@ async def _scored(upload: Upload, admission: Admission, file: GrowingFile) -> Re
         if sha256 != upload.sha256:
             raise BadRequest(f"the file's sha256 is {sha256}, and {upload.sha256} was announced")
         predictions = Predictions(file.path, sha256, file.size)
-        receipt = await benchmarks.scored(admission, predictions, upload.model_repo)
+        receipt = await benchmarks.scored(caller, admission, predictions, upload.model_repo)
     except CollidiumError as error:
         # The error is about the whole file, not about the request that appended to it.
         error.headers["Upload-Complete"] = "?1"

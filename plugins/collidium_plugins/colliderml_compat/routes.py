@@ -16,7 +16,7 @@ from werkzeug.datastructures import MultiDict
 
 from collidium import operations
 from collidium.api.answers import JSON, answer
-from collidium.api.authentication import audit_fields, only_operators
+from collidium.api.authentication import Caller, OperatorCaller, only_operators, signed_in
 from collidium.api.benchmarks import received_submission
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
@@ -165,24 +165,24 @@ class ClientFreeze(FreezeQuery):
 
 @validate_request(ClientGrant)
 @idempotent
-async def grant(data: ClientGrant) -> Response:
+async def grant(caller: OperatorCaller, data: ClientGrant) -> Response:
     """Grant credits to an account, or take them."""
-    return answer(await operations.grant(data.hub_username, data.delta, data.reason, **audit_fields()))
+    return answer(await operations.grant(data.hub_username, data.delta, data.reason, **caller.audit))
 
 
 @validate_request(ClientBan)
 @idempotent
-async def ban(data: ClientBan) -> Response:
+async def ban(caller: OperatorCaller, data: ClientBan) -> Response:
     """Ban or unban an account."""
-    account = await standing.ban(platform(), data.hub_username, data.banned, **audit_fields())
+    account = await standing.ban(platform(), data.hub_username, data.banned, **caller.audit)
     return answer(Banned(hub_username=account.hub_username, banned=account.banned))
 
 
 @validate_querystring(ClientFreeze)
 @idempotent
-async def freeze(query_args: ClientFreeze) -> Response:
+async def freeze(caller: OperatorCaller, query_args: ClientFreeze) -> Response:
     """Turn the kill switch for new simulation requests on or off."""
-    await operations.freeze(query_args.frozen, **audit_fields())
+    await operations.freeze(query_args.frozen, **caller.audit)
     return answer(Frozen(submissions_frozen=query_args.frozen))
 
 
@@ -192,9 +192,10 @@ class ClientOrder(ChannelBody):
     pileup: int = 0
 
 
-async def simulate() -> Response:
+@signed_in
+async def simulate(caller: Caller) -> Response:
     """Order simulated events."""
-    return await ordered(ClientOrder)
+    return await ordered(caller, ClientOrder)
 
 
 async def datasets() -> Response:
@@ -204,9 +205,12 @@ async def datasets() -> Response:
     return Response(json.dumps(list(configs)), content_type=JSON)
 
 
-async def submit(task: str) -> Response:
+@signed_in
+async def submit(caller: Caller, task: str) -> Response:
     """Submit predictions. Unknown columns and scores that the client sends are ignored."""
-    receipt = await received_submission(task, model_repo_field="model_repo_id", extra_columns="ignore")
+    receipt = await received_submission(
+        caller, task, model_repo_field="model_repo_id", extra_columns="ignore"
+    )
     return answer(receipt)
 
 

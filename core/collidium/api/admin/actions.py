@@ -14,7 +14,7 @@ from quart_schema import (
 from collidium import accounts, operations
 from collidium.api.accounts import ledger_page
 from collidium.api.answers import Page, answer, answer_list, answer_page, id_cursor, page_of
-from collidium.api.authentication import audit_fields
+from collidium.api.authentication import OperatorCaller, by_operator
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.operator_schemas import (
@@ -38,18 +38,18 @@ blueprint = Blueprint("actions", __name__)
 @validate_request(GrantBody)
 @document_response(Granted)
 @idempotent
-async def grant(data: GrantBody) -> Response:
+async def grant(caller: OperatorCaller, data: GrantBody) -> Response:
     """Grant credits to an account, or deduct them with a negative delta."""
-    return answer(await operations.grant(data.hub_username, data.delta, data.reason, **audit_fields()))
+    return answer(await operations.grant(data.hub_username, data.delta, data.reason, **caller.audit))
 
 
 @blueprint.post("/ban")
 @validate_request(BanBody)
 @document_response(Banned)
 @idempotent
-async def ban(data: BanBody) -> Response:
+async def ban(caller: OperatorCaller, data: BanBody) -> Response:
     """Ban or unban an account; an unknown name can be banned in advance."""
-    account = await standing.ban(platform(), data.hub_username, data.banned, data.note, **audit_fields())
+    account = await standing.ban(platform(), data.hub_username, data.banned, data.note, **caller.audit)
     return answer(Banned(hub_username=account.hub_username, banned=account.banned))
 
 
@@ -57,9 +57,9 @@ async def ban(data: BanBody) -> Response:
 @validate_querystring(FreezeQuery)
 @document_response(Frozen)
 @idempotent
-async def freeze(query_args: FreezeQuery) -> Response:
+async def freeze(caller: OperatorCaller, query_args: FreezeQuery) -> Response:
     """Stop accepting simulation requests, or accept them again."""
-    await operations.freeze(query_args.frozen, query_args.note, **audit_fields())
+    await operations.freeze(query_args.frozen, query_args.note, **caller.audit)
     return answer(Frozen(submissions_frozen=query_args.frozen))
 
 
@@ -90,8 +90,8 @@ async def refund(data: RefundsBody) -> Response:
 
 
 @idempotent
-async def _pay(data: RefundsBody, digest: str) -> Response:
-    paid = await refunds.refund(refunds.Window(data.begin, data.end), digest, data.note, **audit_fields())
+async def _pay(caller: OperatorCaller, data: RefundsBody, digest: str) -> Response:
+    paid = await refunds.refund(refunds.Window(data.begin, data.end), digest, data.note, **caller.audit)
     return answer(paid)
 
 
@@ -106,18 +106,19 @@ async def operators() -> Response:
 @operation_id("add_operator")
 @validate_request(OperatorBody)
 @document_response(Operator)
-async def add(data: OperatorBody) -> Response:
+@by_operator
+async def add(caller: OperatorCaller, data: OperatorBody) -> Response:
     """Add an operator and return its token. It takes no Idempotency-Key: the response is not stored."""
-    return answer(await operations.add_operator(data.name, data.scopes, data.challenge, **audit_fields()))
+    return answer(await operations.add_operator(data.name, data.scopes, data.challenge, **caller.audit))
 
 
 @blueprint.post("/operators/<name>/withdraw")
 @operation_id("withdraw_operator")
 @document_response(Operator)
 @idempotent
-async def withdraw(name: str) -> Response:
+async def withdraw(caller: OperatorCaller, name: str) -> Response:
     """Withdraw an operator; its token is rejected from the next call on."""
-    withdrawn = await operations.withdraw_operator(name, **audit_fields())
+    withdrawn = await operations.withdraw_operator(name, **caller.audit)
     return answer(withdrawn)
 
 

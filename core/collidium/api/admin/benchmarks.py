@@ -7,7 +7,7 @@ from quart_schema import document_response, operation_id, validate_querystring, 
 
 from collidium import accounts
 from collidium.api.answers import Page, answer, answer_list, answer_page, id_cursor, page_of
-from collidium.api.authentication import audit_fields, is_allowed, require
+from collidium.api.authentication import OperatorCaller, by_operator
 from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.evaluations import listed as listed_evaluations
@@ -69,9 +69,9 @@ async def submissions(query_args: SubmissionsQuery) -> Response:
 @blueprint.post("/submissions/<submission_id>/verify")
 @document_response(Submission)
 @idempotent
-async def verify(submission_id: str) -> Response:
+async def verify(caller: OperatorCaller, submission_id: str) -> Response:
     """Verify the self-reported scores of a submission, which then earn their reward once."""
-    verified = await standing.verify(platform(), submission_id, **audit_fields())
+    verified = await standing.verify(platform(), submission_id, **caller.audit)
     return answer(verified)
 
 
@@ -80,10 +80,10 @@ async def verify(submission_id: str) -> Response:
 @validate_request(NewChallengeBody)
 @document_response(Challenge, 201)
 @idempotent
-async def new(data: NewChallengeBody) -> Response:
+async def new(caller: OperatorCaller, data: NewChallengeBody) -> Response:
     """Create a challenge of a task, with the task's truth."""
     fields = data.model_dump(exclude_unset=True, exclude={"name", "task"})
-    made = await challenge_changes.create(platform(), data.name, data.task, fields, **audit_fields())
+    made = await challenge_changes.create(platform(), data.name, data.task, fields, **caller.audit)
     return answer(made, 201)
 
 
@@ -92,20 +92,21 @@ async def new(data: NewChallengeBody) -> Response:
 @validate_request(ChallengeBody)
 @document_response(Challenge)
 @idempotent
-async def edit(challenge: str, data: ChallengeBody) -> Response:
+async def edit(caller: OperatorCaller, challenge: str, data: ChallengeBody) -> Response:
     """Change settings of a challenge; omitted fields stay as they are. Organisers cannot change rewards."""
     fields = data.model_dump(exclude_unset=True)
     if "rewarded" in fields:
-        require(Scope.BENCHMARKS)
-    alone = not is_allowed(Scope.BENCHMARKS)
-    return answer(await challenge_changes.edit(platform(), challenge, fields, alone=alone, **audit_fields()))
+        caller.require(Scope.BENCHMARKS)
+    alone = not caller.may(Scope.BENCHMARKS)
+    return answer(await challenge_changes.edit(platform(), challenge, fields, alone=alone, **caller.audit))
 
 
 @blueprint.get("/challenges/<challenge>/split")
 @operation_id("preview_split")
 @validate_querystring(SplitQuery)
 @document_response(SplitPreview)
-async def preview_split(challenge: str, query_args: SplitQuery) -> Response:
+@by_operator
+async def preview_split(caller: OperatorCaller, challenge: str, query_args: SplitQuery) -> Response:
     """Preview of a public part: the tasks and challenges that it closes to submissions, and until when.
 
     Of a challenge, or of a new one of `task`.
@@ -117,7 +118,7 @@ async def preview_split(challenge: str, query_args: SplitQuery) -> Response:
         task=query_args.task,
         truth_version=query_args.truth_version,
         closes_at=query_args.closes_at,
-        alone=not is_allowed(Scope.BENCHMARKS),
+        alone=not caller.may(Scope.BENCHMARKS),
     )
     return answer(preview)
 
@@ -127,10 +128,10 @@ async def preview_split(challenge: str, query_args: SplitQuery) -> Response:
 @validate_request(CorrectionBody)
 @document_response(Challenge)
 @idempotent
-async def correct_announcement(challenge: str, data: CorrectionBody) -> Response:
+async def correct_announcement(caller: OperatorCaller, challenge: str, data: CorrectionBody) -> Response:
     """Correct or withdraw an announcement."""
     corrected = await challenge_changes.correct_announcement(
-        platform(), challenge, data.at, data.text, **audit_fields()
+        platform(), challenge, data.at, data.text, **caller.audit
     )
     return answer(corrected)
 
@@ -139,9 +140,9 @@ async def correct_announcement(challenge: str, data: CorrectionBody) -> Response
 @operation_id("close_challenge")
 @document_response(Challenge)
 @idempotent
-async def close(challenge: str) -> Response:
+async def close(caller: OperatorCaller, challenge: str) -> Response:
     """Close a challenge; its final results follow when all submissions in progress are scored."""
-    return answer(await closing.close(platform(), challenge, **audit_fields()))
+    return answer(await closing.close(platform(), challenge, **caller.audit))
 
 
 @blueprint.post("/challenges/<challenge>/open")
@@ -149,10 +150,10 @@ async def close(challenge: str) -> Response:
 @validate_querystring(OpenQuery)
 @document_response(Challenge)
 @idempotent
-async def open_(challenge: str, query_args: OpenQuery) -> Response:
+async def open_(caller: OperatorCaller, challenge: str, query_args: OpenQuery) -> Response:
     """Open or reopen a challenge; not after results on its hidden events were shown."""
-    alone = not is_allowed(Scope.BENCHMARKS)
-    opened = await closing.reopen(platform(), challenge, query_args.closes_at, alone=alone, **audit_fields())
+    alone = not caller.may(Scope.BENCHMARKS)
+    opened = await closing.reopen(platform(), challenge, query_args.closes_at, alone=alone, **caller.audit)
     return answer(opened)
 
 
@@ -161,14 +162,14 @@ async def open_(challenge: str, query_args: OpenQuery) -> Response:
 @validate_request(RefreshBody)
 @document_response(Challenge)
 @idempotent
-async def refresh_hidden(challenge: str, data: RefreshBody) -> Response:
+async def refresh_hidden(caller: OperatorCaller, challenge: str, data: RefreshBody) -> Response:
     """Switch an open challenge to new hidden events, and run its models on them.
 
     Earlier scores are kept. Predictions that were submitted as files belong to the old events and lose their
     ranks.
     """
-    require(Scope.BENCHMARKS)
-    return answer(await reruns.refresh(platform(), challenge, data.truth_version, **audit_fields()))
+    caller.require(Scope.BENCHMARKS)
+    return answer(await reruns.refresh(platform(), challenge, data.truth_version, **caller.audit))
 
 
 @blueprint.get("/challenges/<challenge>/submissions")
@@ -199,9 +200,10 @@ async def roster(challenge: str, query_args: Page) -> Response:
 
 @blueprint.get("/challenges/<challenge>/submissions/<submission_id>/standing")
 @document_response(Ranking)
-async def preview_standing(challenge: str, submission_id: str) -> Response:
+@by_operator
+async def preview_standing(caller: OperatorCaller, challenge: str, submission_id: str) -> Response:
     """Preview of disqualifying a submission, or of reinstating a disqualified one."""
-    pays = is_allowed(Scope.BENCHMARKS)
+    pays = caller.may(Scope.BENCHMARKS)
     return answer(await standing.preview(platform(), challenge, submission_id, pays=pays))
 
 
@@ -209,10 +211,12 @@ async def preview_standing(challenge: str, submission_id: str) -> Response:
 @validate_request(DisqualifyBody)
 @document_response(Ranking)
 @idempotent
-async def disqualify(challenge: str, submission_id: str, data: DisqualifyBody) -> Response:
+async def disqualify(
+    caller: OperatorCaller, challenge: str, submission_id: str, data: DisqualifyBody
+) -> Response:
     """Remove a submission from its leaderboard, and update ranks, bests and later rewards."""
     if data.take_back:
-        require(Scope.BENCHMARKS)
+        caller.require(Scope.BENCHMARKS)
     return answer(
         await standing.disqualify(
             platform(),
@@ -220,8 +224,8 @@ async def disqualify(challenge: str, submission_id: str, data: DisqualifyBody) -
             submission_id,
             data.reason,
             take_back=data.take_back,
-            pays=is_allowed(Scope.BENCHMARKS),
-            **audit_fields(),
+            pays=caller.may(Scope.BENCHMARKS),
+            **caller.audit,
         )
     )
 
@@ -229,10 +233,10 @@ async def disqualify(challenge: str, submission_id: str, data: DisqualifyBody) -
 @blueprint.post("/challenges/<challenge>/submissions/<submission_id>/reinstate")
 @document_response(Ranking)
 @idempotent
-async def reinstate(challenge: str, submission_id: str) -> Response:
+async def reinstate(caller: OperatorCaller, challenge: str, submission_id: str) -> Response:
     """Rank a disqualified submission again."""
-    pays = is_allowed(Scope.BENCHMARKS)
-    return answer(await standing.reinstate(platform(), challenge, submission_id, pays=pays, **audit_fields()))
+    pays = caller.may(Scope.BENCHMARKS)
+    return answer(await standing.reinstate(platform(), challenge, submission_id, pays=pays, **caller.audit))
 
 
 @blueprint.post("/challenges/<challenge>/rescoring")
@@ -240,7 +244,7 @@ async def reinstate(challenge: str, submission_id: str) -> Response:
 @validate_request(RescoreBody)
 @document_response(Rescoring, 202)
 @idempotent
-async def rescore(challenge: str, data: RescoreBody) -> Response:
+async def rescore(caller: OperatorCaller, challenge: str, data: RescoreBody) -> Response:
     """Score all submissions to a challenge again, with the current scorer and truth, or on a public part.
 
     Runs in the background; `GET` returns the progress. Without `apply`, it only reports what would change.
@@ -250,8 +254,8 @@ async def rescore(challenge: str, data: RescoreBody) -> Response:
         challenge,
         percent=data.public_percent,
         apply=data.apply,
-        pays=is_allowed(Scope.BENCHMARKS),
-        **audit_fields(),
+        pays=caller.may(Scope.BENCHMARKS),
+        **caller.audit,
     )
     return answer(ordered, 202)
 
@@ -276,9 +280,9 @@ async def waiting_files(challenge: str) -> Response:
 @operation_id("retry_waiting")
 @document_response(list[WaitingFile])
 @idempotent
-async def retry_waiting(challenge: str) -> Response:
+async def retry_waiting(caller: OperatorCaller, challenge: str) -> Response:
     """Try the files that wait in a challenge again, now and for another day."""
-    return answer_list(await waiting.retry(challenge, **audit_fields()))
+    return answer_list(await waiting.retry(challenge, **caller.audit))
 
 
 @blueprint.post("/challenges/<challenge>/submissions/<submission_id>/leave-out")
@@ -286,9 +290,11 @@ async def retry_waiting(challenge: str) -> Response:
 @validate_request(LeaveOutBody)
 @document_response(WaitingFile)
 @idempotent
-async def leave_out(challenge: str, submission_id: str, data: LeaveOutBody) -> Response:
+async def leave_out(
+    caller: OperatorCaller, challenge: str, submission_id: str, data: LeaveOutBody
+) -> Response:
     """Wait no longer for a submission whose file cannot be scored: it loses its rank with the new scores."""
-    return answer(await waiting.leave_out(challenge, submission_id, data.reason, **audit_fields()))
+    return answer(await waiting.leave_out(challenge, submission_id, data.reason, **caller.audit))
 
 
 @blueprint.get("/evaluations")
@@ -304,18 +310,18 @@ async def list_evaluations(query_args: AllEvaluationsQuery) -> Response:
 @operation_id("cancel_evaluation")
 @document_response(Evaluation)
 @idempotent
-async def cancel(evaluation_id: str) -> Response:
+async def cancel(caller: OperatorCaller, evaluation_id: str) -> Response:
     """Cancel the evaluation of any account's model."""
-    return answer(await evaluations.operate(evaluation_id, "cancel", **audit_fields()))
+    return answer(await evaluations.operate(evaluation_id, "cancel", **caller.audit))
 
 
 @blueprint.post("/evaluations/<evaluation_id>/rerun")
 @operation_id("rerun_evaluation")
 @document_response(Evaluation)
 @idempotent
-async def rerun(evaluation_id: str) -> Response:
+async def rerun(caller: OperatorCaller, evaluation_id: str) -> Response:
     """Repeat an evaluation that failed or was cancelled."""
-    return answer(await evaluations.operate(evaluation_id, "rerun", **audit_fields()))
+    return answer(await evaluations.operate(evaluation_id, "rerun", **caller.audit))
 
 
 @blueprint.get("/challenges/<challenge>/members")
@@ -333,27 +339,28 @@ async def list_members(challenge: str, query_args: Page) -> Response:
 @validate_request(MembersBody)
 @document_response(MembersAdded)
 @idempotent
-async def add_members(challenge: str, data: MembersBody) -> Response:
+async def add_members(caller: OperatorCaller, challenge: str, data: MembersBody) -> Response:
     """Add accounts to the members of a challenge, all or none."""
-    return answer(await members.add(challenge, data.hub_usernames, **audit_fields()))
+    return answer(await members.add(challenge, data.hub_usernames, **caller.audit))
 
 
 @blueprint.delete("/challenges/<challenge>/members/<hub_username>")
 @operation_id("remove_member")
 @document_response(Member)
 @idempotent
-async def remove_member(challenge: str, hub_username: str) -> Response:
+async def remove_member(caller: OperatorCaller, challenge: str, hub_username: str) -> Response:
     """Remove an account from the members of a challenge; unused invitations to be a member expire."""
-    return answer(await members.remove(challenge, hub_username, **audit_fields()))
+    return answer(await members.remove(challenge, hub_username, **caller.audit))
 
 
 @blueprint.post("/challenges/<challenge>/invitations")
 @operation_id("invite")
 @validate_request(InvitationBody)
 @document_response(Invitation, 201)
-async def invite(challenge: str, data: InvitationBody) -> Response:
+@by_operator
+async def invite(caller: OperatorCaller, challenge: str, data: InvitationBody) -> Response:
     """Create an invitation to a challenge's members. It takes no Idempotency-Key: its code is not stored."""
-    made = await members.invite(challenge, uses=data.uses, expires_at=data.expires_at, **audit_fields())
+    made = await members.invite(challenge, uses=data.uses, expires_at=data.expires_at, **caller.audit)
     return answer(made, 201)
 
 
@@ -361,9 +368,9 @@ async def invite(challenge: str, data: InvitationBody) -> Response:
 @operation_id("remove_member_of_team")
 @document_response(Team)
 @idempotent
-async def remove_of_team(challenge: str, hub_username: str) -> Response:
+async def remove_of_team(caller: OperatorCaller, challenge: str, hub_username: str) -> Response:
     """Remove an account and its submissions from its team; returns the team before the change."""
-    return answer(await people.remove_from_team(challenge, hub_username, **audit_fields()))
+    return answer(await people.remove_from_team(challenge, hub_username, **caller.audit))
 
 
 @blueprint.post("/challenges/<challenge>/teams/dissolve")
@@ -371,6 +378,6 @@ async def remove_of_team(challenge: str, hub_username: str) -> Response:
 @validate_request(DissolveBody)
 @document_response(Team)
 @idempotent
-async def dissolve(challenge: str, data: DissolveBody) -> Response:
+async def dissolve(caller: OperatorCaller, challenge: str, data: DissolveBody) -> Response:
     """Dissolve a team: its submissions then belong to the accounts that sent them."""
-    return answer(await people.dissolve_team(challenge, data.name, **audit_fields()))
+    return answer(await people.dissolve_team(challenge, data.name, **caller.audit))

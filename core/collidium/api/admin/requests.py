@@ -14,7 +14,7 @@ from tortoise.timezone import now
 
 from collidium import __version__, accounts, operations, outbox, simulations
 from collidium.api.answers import answer, answer_list
-from collidium.api.authentication import audit_fields
+from collidium.api.authentication import OperatorCaller
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.openapi import parquet_answer
@@ -58,9 +58,9 @@ async def find(request_id: str) -> Response:
 @document_response(SimulationRequest)
 @document_response(SimulationRequest, 202)
 @idempotent
-async def cancel(request_id: str) -> Response:
+async def cancel(caller: OperatorCaller, request_id: str) -> Response:
     """Cancel a simulation request of any account: 202 while its job is being stopped."""
-    cancelled = await simulations.cancel_as_operator(platform(), request_id, **audit_fields())
+    cancelled = await simulations.cancel_as_operator(platform(), request_id, **caller.audit)
     return cancelling(cancelled)
 
 
