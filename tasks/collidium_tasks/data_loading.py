@@ -1,4 +1,7 @@
-"""The data loading benchmark: read a slice of a dataset as fast as possible, from disk and from its hub."""
+"""The data loading benchmark: read a slice of a dataset as fast as possible, from disk and from its hub.
+
+There is no baseline: one made from tables in memory would not show the time of reading.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Small neural networks: training with JAX, files of weights, inference with NumPy, and export to ONNX.
 
 Export needs the package onnx.
+
+They are trained in JAX and applied by NumPy with one forward pass, so that a server needs no extra.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """The tracking benchmark for fast methods: events per second at an efficiency of at least one half.
 
 Times are summed in integer nanoseconds, since sums of floats depend on their order.
+
+Each event needs a row, or leaving out the slow ones would pay.
 """
 
 from __future__ import annotations

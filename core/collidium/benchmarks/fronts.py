@@ -1,4 +1,8 @@
-"""Pareto fronts: the submissions that no other dominates in two metrics."""
+"""Pareto fronts: the submissions that no other dominates in two metrics.
+
+They are computed from the whole leaderboard, once for each version and in portions: 0.3 s of CPU for 10,000
+places. Kept in the database, each submission would have to maintain them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Histories of leaderboards: the submissions that improved the best value of a metric."""
+"""Histories of leaderboards: the submissions that improved the best value of a metric.
+
+They are queries over what counts now: ``benchmark_bests`` is for rewards, and lacks metrics where less is
+better.
+"""
 
 from __future__ import annotations
 

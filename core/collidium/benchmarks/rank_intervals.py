@@ -2,6 +2,9 @@
 
 Submissions of one seed have the same draws of events, so the ranks within a draw are those for one possible
 set of events; a submission with other draws has no interval.
+
+Unlike errors, intervals are not rounded: 100 submissions have at most 100 · 101 / 2 of them, 12 bits, in
+which all submissions take part.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Packages whose tasks leave a worker as it was.
+#: Packages whose tasks leave a worker as it was. After a call of another task it ends: 0.1 to 0.3 s of CPU.
 OWN_PACKAGES: Final = {"collidium", "collidium_plugins", "collidium_tasks"}
 
 

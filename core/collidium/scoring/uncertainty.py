@@ -8,7 +8,8 @@ is that of the gain. Known draws would disclose single events, so a server has a
 of truth (:mod:`collidium.benchmarks.draw_seeds`).
 
 Drawing from n groups scatters too little by sqrt((n - 1)/n), and an error estimated from n groups is too
-small by Student's t. Replicates are widened by both factors, so that the error is half of a 68% interval.
+small by Student's t. Replicates are widened by both factors, so that the error is half of a 68% interval
+(by the first factor alone, of 63% with five events).
 If a metric has fewer entries than groups, n is their number. For counts below ten the interval is at least
 that of Poisson statistics. `perf/coverage.py` measures how often intervals contain the truth.
 

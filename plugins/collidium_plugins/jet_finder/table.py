@@ -1,6 +1,9 @@
 """Computes the table ``jets`` from calorimeter cells and particles, and adds it to a dataset.
 
 The flavour of a jet is that of the weakly decaying hadrons of the hard scatter in it.
+
+Electrons and photons count as light jets: to remove them would take truth. Hadrons are found by a list of
+codes, as excited states break the rules about digits.
 """
 
 from __future__ import annotations

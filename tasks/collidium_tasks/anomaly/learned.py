@@ -1,6 +1,10 @@
 """The baselines `mixture` and `weak`, which learn without labels of events; and their ONNX models.
 
 `mixture` scores how rare an event is in the Standard Model, `weak` how typical it is of a mix with signal.
+
+Both use features that the forest lacks; with its ten they gain 0.025 ± 0.021. `weak` is a strongly
+regularised logistic regression, since forests of trees reach 0.72. It depends on its mix: with 50 signals,
+0.960 in one and 0.863 in another.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The card of the task, its tally, which is the scores of events by channel, and the metrics."""
+"""The card of the task, its tally, which is the scores of events by channel, and the metrics.
+
+An event without a score loses every pair: a tie at the bottom would be worth a half.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,9 @@ It has two tables. ``hits`` is in the order of the dataset and has event_id, hit
 noise. ``particles`` has the particles with hits, sorted by id within each event: event_id, particle_id, hits
 (their number), high_pt (primary, pT above 1 GeV), accepted (also |eta| < 3 and at least six hits), and bin
 numbers (:mod:`.bins`). Metadata of the tables goes to the manifest.
+
+Weights in 32 bits change scores in the eighth digit. With 64 bits the truth of 1.5e9 hits left the page
+cache, and scoring took 49 s instead of 22 s.
 """
 
 from __future__ import annotations

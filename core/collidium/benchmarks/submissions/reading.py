@@ -1,4 +1,7 @@
-"""Reads submissions: single ones, lists for accounts and operators, and comparisons of two."""
+"""Reads submissions: single ones, lists for accounts and operators, and comparisons of two.
+
+Why a submission has no rank is computed when it is read: stored, an import of truth would rewrite all rows.
+"""
 
 from __future__ import annotations
 

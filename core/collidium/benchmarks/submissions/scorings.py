@@ -331,7 +331,10 @@ class TooSlow(Unavailable):
 
 
 def is_passing(error: Exception) -> bool:
-    """Whether scoring failed because something is unavailable, so that a retry may succeed."""
+    """Whether scoring failed because something is unavailable, so that a retry may succeed.
+
+    What was too slow counts as tried, or it would be repeated for ever.
+    """
     if isinstance(error, (TooSlow, ScoringFailed)):
         return False
     return isinstance(error, (StorageUnavailable, Unavailable))

@@ -2,6 +2,9 @@
 
 A rescoring or the end of a challenge waits for them, and retries with growing pauses for a day, until an
 operator starts it again or leaves them out.
+
+Submissions without a rank ask for no operator: a lost file of theirs is left out at once, another one after
+that day.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 The templates in ``files/`` are used for every task. Templates in ``start/NAME`` of the package that defines
 the task replace those of the same name.
+
+Nothing is filled into the files: task and data are in ``task.json``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The sources of a mix: checks that columns do not distinguish channels, and matches energies of signals."""
+"""The sources of a mix: checks that columns do not distinguish channels, and matches energies of signals.
+
+Energies are matched in ranges of 20%: nearest neighbours run out and leave a bias (an AUROC of the energy of
+0.60, in ranges 0.50).
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,8 @@ values allow:
 - integers in the narrowest type that holds them; the lists of the other types are empty;
 - ``event_id`` once for each event, with the number of its rows;
 - a column that numbers the rows of each event from 0 is not stored: all its lists are empty.
+
+To decode parquet took a fifth of the time of scoring.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The baseline ``ckf`` of the tracking task: ACTS's combinatorial Kalman filter on measured hits."""
+"""The baseline ``ckf`` of the tracking task: ACTS's combinatorial Kalman filter on measured hits.
+
+It stands here since tasks do not have ACTS; the task gets it by the hook ``collidium_baselines``.
+"""
 
 from __future__ import annotations
 

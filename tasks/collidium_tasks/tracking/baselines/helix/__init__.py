@@ -9,6 +9,11 @@
 
 This is repeated with looser limits among the remaining hits. Python loops run over layers, never over hits or
 tracks.
+
+The gain of a hit is the log of its likelihood over the density of hits in the layer. A cut in standard
+deviations took five times the CPU with 200 pileup collisions, and gave a fifth of fakes instead of a
+twentieth. Helices run through three hits exactly, as multiple scattering exceeds the resolution of pixels
+below 10 GeV.
 """
 
 from __future__ import annotations
