@@ -2,7 +2,8 @@
 
 A part's manifest (:data:`MANIFEST`) has the SHA-256 of each of its tables, computed where they were written.
 
-The output is untrusted: links to files or folders are not followed, and sparse files are rejected.
+The output is untrusted: links to files or folders are not followed, and sparse files are rejected. Hard links
+are not: runners make them, and they need the right to read the file.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar, Final
 
-#: The variable that names a file in which the command of a job writes its :class:`JobProgress`, as JSON.
+#: The variable that names a file in which the command of a job writes its :class:`JobProgress`, as JSON:
+#: lines in the log would push out the reason of a failure.
 PROGRESS_FILE: Final = "COLLIDIUM_PROGRESS_FILE"
 #: Concurrent polls of the default :meth:`Runner.poll_many`.
 POLLS_AT_ONCE: Final = 16

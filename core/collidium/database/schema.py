@@ -1,4 +1,8 @@
-"""The schema: apply missing migrations, and check a database for those that this release needs."""
+"""The schema: apply missing migrations, and check a database for those that this release needs.
+
+Tables whose migration is not recorded are reported, not repaired: their triggers and rows do not follow from
+names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which due deliveries a process chooses from; the cost of a look does not grow with the backlog."""
+"""Which due deliveries a process chooses from; the cost of a look does not grow with the backlog.
+
+To rank all that is due would be exact, and quadratic.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Accounts from a CSV file, and links with which their users sign in once."""
+"""Accounts from a CSV file, and links with which their users sign in once.
+
+A link also shows the account's token, as the hub has no passwords. GET changes nothing.
+"""
 
 from __future__ import annotations
 

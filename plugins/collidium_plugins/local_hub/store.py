@@ -4,6 +4,9 @@ The keys sign tokens that expire: upload addresses and consent tickets.
 
 Several server processes share it. Every write transaction takes the write lock first, so that none fails
 half-way with a busy database.
+
+The quota is counted by triggers, as contents are added in several places. Deleted files count: history keeps
+them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Renders a report as an HTML page: a table of verdicts, and an SVG plot of each quantity."""
+"""Renders a report as an HTML page: a table of verdicts, and an SVG plot of each quantity.
+
+No matplotlib: a page without scripts, and four kinds of plot.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 Definitions are those of ACTS and of the production of the hosted datasets: a track is matched to the particle
 with at least half of its hits, or else is a fake; the denominator of efficiencies is :attr:`Block.findable`.
+
+Residuals of hits are compared without their tails, which are counted: 177 of 71,570 pixel hits make half of
+the sum of squares.
 """
 
 from __future__ import annotations

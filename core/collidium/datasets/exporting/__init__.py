@@ -1,4 +1,7 @@
-"""Exports events of a dataset to files of another format: HepMC3 or ROOT."""
+"""Exports events of a dataset to files of another format: HepMC3 or ROOT.
+
+An export resumes by files, as a truncated ROOT file cannot be extended.
+"""
 
 from __future__ import annotations
 

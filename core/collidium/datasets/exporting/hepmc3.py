@@ -1,4 +1,8 @@
-"""Generator particles of a dataset as HepMC3 text (Asciiv3)."""
+"""Generator particles of a dataset as HepMC3 text (Asciiv3).
+
+It is written here: the wheel of ACTS writes its own records alone, and pyhepmc would be a library for five
+kinds of line.
+"""
 
 from __future__ import annotations
 

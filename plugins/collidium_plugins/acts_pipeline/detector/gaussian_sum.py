@@ -1,6 +1,9 @@
 """Refit of tracks as electrons with ACTS's Gaussian-sum filter (GSF).
 
 Energy losses by bremsstrahlung are modelled by a mixture of Gaussians.
+
+The mixture is that of Bethe and Heitler in ranges of thickness. ACTS's parametrisation is a file that its
+wheel lacks, made for another detector.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The tracker in ACTS: tracking geometry, material and magnetic field."""
+"""The tracker in ACTS: tracking geometry, material and magnetic field.
+
+The field is 3 T everywhere, as in the reference for all but the outer half of the last disc: a map of it
+would cost propagation for nothing.
+"""
 
 from __future__ import annotations
 

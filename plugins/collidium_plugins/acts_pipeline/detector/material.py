@@ -4,6 +4,9 @@ The slab of a module averages the parts in the description of the Open Data Dete
 board, connector, foam, cooling pipe, cables and carbon fibre of supports, where the amount of fibre is the
 minimum over directions in the reference. The remaining material of the reference lies on surfaces around and
 between the modules. So the amount of material is right in each direction, but not its structure.
+
+Surfaces differ between both ends, as no symmetric ones are within 10% of the reference at both: 0.493 and
+0.604 radiation lengths of short strips at |η| = 2.87.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 FATRAS propagates charged particles, with energy loss, multiple scattering and bremsstrahlung. Hadronic
 interactions, decays and conversions are added by :mod:`interactions`; neutral particles fly straight.
+
+Particles that curl are followed for half a turn, and then fly on in the calorimeters. To start FATRAS again,
+up to eleven times, changed little: most cross at most one more module.
 """
 
 from __future__ import annotations

@@ -125,5 +125,5 @@ def _filter(detector: Detector, measurements: str) -> Any:
         twoWay=True,
         seedDeduplication=True,
         stayOnSeed=True,
-        recordMaterialStates=False,
+        recordMaterialStates=False,  # 5 to 7% less time
     )

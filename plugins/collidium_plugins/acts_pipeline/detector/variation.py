@@ -1,6 +1,8 @@
 """Systematic variations of the tracker: inefficiency, noise, misalignment, resolution, field and material.
 
 Field and material are varied in the simulation. Reconstruction always assumes the nominal detector.
+
+Variations of hits come before digitisation, so that tracks are fitted without knowing of them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """OAuth grants, their codes and tokens, and OpenID Connect id tokens (OpenID Connect Core, section 2).
 
 Functions that take ``db`` are part of the caller's transaction.
+
+All that follows from a consent hangs on one row: a code or token that is used twice, or with a wrong proof,
+ends it.
 """
 
 from __future__ import annotations
