@@ -299,7 +299,7 @@ def _other_problems(
 def _order(body: ChannelBody | PresetBody) -> Order:
     if isinstance(body, ChannelBody):
         return Order(body.channel, body.events, body.pileup, body.seed, body.vary)
-    return order_of(body.preset, None, None, None, body.seed, body.vary)
+    return order_of(body.preset, seed=body.seed, vary=body.vary)
 
 
 def _preset(name: str, order: Order) -> Preset | None:

@@ -119,7 +119,9 @@ def simulate(
     from collidium.order import DEFAULT_SEED, order_of
     from collidium.pipelines.simulating import RunOptions
 
-    local_order = order_of(preset, channel, events, pileup, DEFAULT_SEED if seed is None else seed, vary)
+    local_order = order_of(
+        preset, channel, events, pileup, seed=DEFAULT_SEED if seed is None else seed, vary=vary
+    )
     options = RunOptions(pipeline or "auto", runtime or "auto", processes, time_limit, flat)
     _simulate(local_order, output or Path(local_order.config), options, first_event or 0, lhe)
 

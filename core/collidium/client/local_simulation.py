@@ -83,7 +83,7 @@ def simulate(
     ConfigurationError
         If the pipeline is not installed.
     """
-    order = order_of(preset, channel, events, pileup, DEFAULT_SEED if seed is None else seed, vary)
+    order = order_of(preset, channel, events, pileup, seed=DEFAULT_SEED if seed is None else seed, vary=vary)
     return _simulate(
         order,
         Path(output if output is not None else order.config),

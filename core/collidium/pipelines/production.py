@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from collidium.contracts.pipeline import PLACEHOLDERS, Pipeline, Stage
@@ -37,7 +37,7 @@ class Production:
     @property
     def identity(self) -> Mapping[str, object]:
         """What two runs must have in common for one to continue the other."""
-        return asdict(self.order) | {
+        return self.order.parameters | {
             "first_event": self.first_event,
             "pipeline": self.pipeline.name,
             "pipeline_version": self.pipeline.version,
@@ -47,7 +47,7 @@ class Production:
 
     def words(self, stage: Stage, *, python: str, work: str, processes: int) -> list[str]:
         """Return the command of a stage with its placeholders filled in."""
-        values = asdict(self.order) | {
+        values = self.order.parameters | {
             "first_event": self.first_event,
             "python": python,
             "work": work,

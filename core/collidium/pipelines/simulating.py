@@ -133,7 +133,7 @@ def _choose(
     lhe: LesHouches | None,
 ) -> Choice:
     started = work.started or {}
-    ours = asdict(order) | {"first_event": first_event, "flat": options.flat}
+    ours = order.parameters | {"first_event": first_event, "flat": options.flat}
     same = all(started.get(name) == value for name, value in ours.items())
     name = started.get("pipeline") if same else None
     wanted = BUILT_IN if lhe is not None and options.pipeline == AUTO else options.pipeline
@@ -157,7 +157,7 @@ def _simulated(
     return Simulated(
         directory=work.directory,
         config=order.config,
-        **asdict(order),
+        **order.parameters,
         first_event=production.first_event,
         pipeline=choice.pipeline.name,
         pipeline_version=choice.pipeline.version,

@@ -19,7 +19,6 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -32,7 +31,7 @@ from collidium.datasets.output import check_output
 from collidium.errors import UnusableDataset
 from collidium.files import durable, untrusted
 from collidium.files.held import locked
-from collidium.order import Order
+from collidium.order import ORDER_FIELDS
 from collidium.pipelines.production import CannotSimulate, Production
 
 HIDDEN: Final = ".collidium"
@@ -42,7 +41,7 @@ MAX_NAMES: Final = 100_000
 _LONGEST: Final = 64 * 1024**2
 _DATA: Final = "data"
 #: Fields that records of earlier releases may lack.
-_DEFAULTS: Final = {field.name: field.default for field in fields(Order) if field.default is not MISSING}
+_DEFAULTS: Final = {field.name: field.default for field in ORDER_FIELDS if not field.is_required}
 
 
 class Work:

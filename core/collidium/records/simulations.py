@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
+from collidium.order import VariationLimits as VariationLimits
 from collidium.records.base import Credits, Record, Time
 
 #: States in which a request has ended.
@@ -129,16 +130,6 @@ class Range(Record, frozen=True):
 
     minimum: int
     maximum: int
-
-
-class VariationLimits(Record, frozen=True):
-    """Range of a detector variation, both ends included."""
-
-    name: str
-    minimum: float
-    maximum: float
-    nominal: float
-    description: str
 
 
 class OrderLimits(Record, frozen=True):

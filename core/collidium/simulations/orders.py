@@ -45,7 +45,7 @@ def max_output_bytes(order: Order, settings: Settings) -> int:
 
 def limits(settings: Settings, pipeline: Pipeline | None = None, *, is_mock: bool = False) -> OrderLimits:
     """Return the limits that :func:`check` applies."""
-    ranges = number_ranges(settings.max_events, _max_pileup(settings, pipeline), pipeline or _UNKNOWN)
+    ranges = number_ranges(pipeline or _UNKNOWN, **_maxima(settings, pipeline))
     return OrderLimits(
         channels=tuple(sorted(_channels(settings, pipeline))),
         variations=tuple(VARIATIONS[name] for name in pipeline.variations) if pipeline else (),
@@ -61,9 +61,8 @@ def check(order: Order, settings: Settings, pipeline: Pipeline | None = None) ->
 
     Raises InvalidInput with all problems at once.
     """
-    maximum = _max_pileup(settings, pipeline)
     channels = _channels(settings, pipeline)
-    orders.check(order, channels, pipeline or _UNKNOWN, max_events=settings.max_events, max_pileup=maximum)
+    orders.check(order, channels, pipeline or _UNKNOWN, **_maxima(settings, pipeline))
 
 
 #: Stands for the pipeline of a command that names none.
@@ -77,9 +76,11 @@ def _channels(settings: Settings, pipeline: Pipeline | None) -> Collection[str]:
     return (settings.channels.keys() & supported.keys()) - pipeline.refused.keys()
 
 
-def _max_pileup(settings: Settings, pipeline: Pipeline | None) -> int:
+def _maxima(settings: Settings, pipeline: Pipeline | None) -> dict[str, int]:
+    """Return the operator's limits of numbers, narrowed by those of the pipeline."""
     own = pipeline.max_pileup if pipeline else None
-    return settings.max_pileup if own is None else min(own, settings.max_pileup)
+    pileup = settings.max_pileup if own is None else min(own, settings.max_pileup)
+    return {"events": settings.max_events, "pileup": pileup}
 
 
 @dataclass(frozen=True, slots=True)

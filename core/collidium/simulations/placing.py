@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
 from math import ceil
@@ -266,4 +266,4 @@ def _owner(account: AccountView) -> str:
 
 
 def _question(order: Order, delivery: DeliveryOptions) -> dict[str, object]:
-    return asdict(order) | {"private": delivery.private, "webhook_url": delivery.webhook_url}
+    return order.identity | {"private": delivery.private, "webhook_url": delivery.webhook_url}

@@ -89,7 +89,7 @@ def manifest(provenance: Provenance) -> bytes:
     """Return the content of ``collidium.json``: the facts of the card as JSON."""
     document = {
         "request_id": provenance.request_id,
-        **asdict(provenance.order),
+        **provenance.order.parameters,
         "config": provenance.order.config,
         "pipeline_version": provenance.pipeline_version,
         "files": [asdict(file) for file in provenance.files],

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
+from msgspec import structs
 from tortoise.timezone import now
 
 from collidium import database, simulations
@@ -20,7 +20,7 @@ async def test_the_backlog_counts_requests_without_a_lease(open_platform: OpenPl
     async with open_platform(Scripted()) as platform:
         alice = await sign_up("alice")
         for seed in range(2):
-            await order(platform, alice, replace(ORDER, seed=seed))
+            await order(platform, alice, structs.replace(ORDER, seed=seed))
         await SimulationRequest.all().update(due_at=now() - timedelta(seconds=100))
         waiting = await reports.backlog()
         assert waiting.requests == {(Scripted.name, "queued"): 2}

@@ -18,6 +18,7 @@ from typing import Self
 
 import httpx
 import pytest
+from msgspec import structs
 from tests.core.simulations import life
 from tests.core.simulations.conftest import (
     DELIVERY,
@@ -152,7 +153,7 @@ async def test_no_job_is_stopped_for_another_request(open_platform: OpenPlatform
         alice = await sign_up("alice")
         first = await order(platform, alice)
         await reached(first, "running")
-        second = await order(platform, alice, replace(ORDER, seed=7))
+        second = await order(platform, alice, structs.replace(ORDER, seed=7))
         await simulations.cancel(platform, second, alice)
         assert (await ended(second)).state == "cancelled"
         assert runner.cancelled == set()
@@ -203,7 +204,7 @@ async def test_a_completion_and_a_cancellation_at_once_agree(open_platform: Open
     runner = Scripted()
     async with open_platform(runner, publish_deadline_seconds=0.05) as platform:
         alice = await sign_up("alice")
-        ids = [await order(platform, alice, replace(ORDER, seed=seed)) for seed in range(8)]
+        ids = [await order(platform, alice, structs.replace(ORDER, seed=seed)) for seed in range(8)]
         async with simulations.following(platform):
             answers = await asyncio.gather(
                 *(simulations.cancel(platform, request_id, alice) for request_id in ids),
@@ -301,7 +302,7 @@ async def test_files_of_a_request_that_another_machine_ended_are_swept(
 ) -> None:
     async with open_platform() as platform:
         over = (await followed(platform)).request_id
-        under_way = await order(platform, await sign_up("bob"), replace(ORDER, seed=2))
+        under_way = await order(platform, await sign_up("bob"), structs.replace(ORDER, seed=2))
         for name in (over, under_way, "something-else"):
             (tmp_path / "data" / "outputs" / name).mkdir()
         await simulations.sweep(platform)

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.core.simulations.conftest import (
     DELIVERY,
     GRANT,
@@ -88,7 +89,7 @@ async def test_a_cancelled_request_pays_for_what_it_used(open_platform: OpenPlat
     runner = Scripted(RUNNING)
     async with open_platform(runner) as platform, simulations.following(platform):
         alice = await sign_up("alice")
-        request_id = await order(platform, alice, replace(ORDER, events=100))
+        request_id = await order(platform, alice, structs.replace(ORDER, events=100))
         await reached(request_id, "running")
         assert (await simulations.cancel(platform, request_id, alice)).cancel_requested
         request = await ended(request_id)
@@ -255,7 +256,7 @@ async def test_a_handle_that_another_request_has_is_not_taken(open_platform: Ope
         async with simulations.following(platform):
             first = await order(platform, alice)
             await reached(first, "running")
-            second = await ended(await order(platform, alice, replace(ORDER, seed=7)))
+            second = await ended(await order(platform, alice, structs.replace(ORDER, seed=7)))
         assert second.state == "failed"
         assert "handle of another job" in (second.reason or "")
         assert (await simulations.find(first)).state == "running"
@@ -265,7 +266,7 @@ async def test_many_followers_share_the_work_and_nothing_is_done_twice(open_plat
     runner = Scripted(*[QUEUED] * 20, *[RUNNING] * 20, JobStatus(JobState.FAILED, reason="it broke"))
     async with open_platform(runner, burst_requests=100, unfinished_requests=100) as platform:
         alice = await sign_up("alice")
-        ids = [await order(platform, alice, replace(ORDER, seed=seed)) for seed in range(20)]
+        ids = [await order(platform, alice, structs.replace(ORDER, seed=seed)) for seed in range(20)]
         async with AsyncExitStack() as followers:
             for _ in range(3):
                 await followers.enter_async_context(simulations.following(platform))

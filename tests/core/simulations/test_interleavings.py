@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from tests.core.simulations.conftest import (
     DELIVERY,
     ORDER,
@@ -123,7 +124,7 @@ class World:
     ) -> None:
         options = replace(DELIVERY, private=private, idempotency_key=key)
         account = self.people[person]
-        ordered = replace(ORDER, events=100, seed=self.seed(seed))
+        ordered = structs.replace(ORDER, events=100, seed=self.seed(seed))
         placed = await answer(simulations.place(self.platform, account, ordered, options))
         if isinstance(placed, CollidiumError):
             assert not isinstance(placed, Unavailable) or self.frozen or ("freeze", True) in at_once

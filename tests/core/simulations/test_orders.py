@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from decimal import Decimal
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from collidium import settings
 from collidium.contracts.pipeline import Pipeline
 from collidium.errors import InvalidInput
-from collidium.order import VARIATIONS, Variation
+from collidium.order import LARGEST_SEED, ORDER_FIELDS, VARIATIONS, OrderOptions, Variation
 from collidium.simulations import PRESETS, Order, estimate, limits
 from collidium.simulations.orders import check
 
@@ -137,6 +139,52 @@ def test_orders_of_other_events_have_other_hashes() -> None:
     hashes = {one.config_hash("v1") for one in (order, *others)} | {order.config_hash("v2")}
     assert len(hashes) == 7
     assert order.config_hash("v1") == Order("ttbar", 10, 0).config_hash("v1")
+
+
+#: Orders with their hashes by 0.4.0, for a pipeline of version acts-4.
+HASHED_BY_0_4_0 = [
+    (Order("ttbar", 10, 0), "b91882f7a0f151db298ddc012c7e62551007c5b0f5c1f8c5119386d991441154"),
+    (Order("ttbar", 10, 0, 7), "223488205288b74cd012f2c303942e3193026ad3ab195bd85127ca4cec13d1de"),
+    (Order("zmumu", 1000, 40, 2**31 - 1), "d38b7b32a8efb551ba7732e640d0fec8d09dbd568935ebf99c55d6bd25413f02"),
+    (Order("jets", 1, 200, 0), "626b574e03cada47b51ea1d6306539bc6e8cab0206088350afeb6b88e65dc62d"),
+    (
+        Order("higgs_portal", 100_000, 10, LARGEST_SEED),
+        "295ce75c2f5bc7535965d0641acb9b1f32a815c1aea03cce84e732157d228d30",
+    ),
+    (
+        Order("single_muon", 100, 0, 42, "field=0.99"),
+        "c83954212e0c895c5d0e22f15b85a8b8a5a2b5eeb957bc184e5583f0033fefc4",
+    ),
+    (
+        Order("ttbar", 10, 40, 1, "misalign=10um, smear=1.20"),
+        "2facd98d24b309d26495b541d22ebb199b9f5598d0905f1dc43467b68fa478f2",
+    ),
+    (
+        Order("ttbar", 10, 40, 1, "field=1"),
+        "1351dda3db0f84a71aa9567b821b3a2432946de358129a999f7c81b0f687fff6",
+    ),
+    (
+        Order("dihiggs", 5, 3, 3, "nonsense"),
+        "39aedb7dedc9a6c7dbdf5b6f61089f99849ff34e862bf341b42a9acd52220794",
+    ),
+    (
+        Order('é"\\channel', 2, 1, 9, "gsf=6,merge=1"),
+        "08ecbfcb5f9f9fac19ad20940a603a2a340f9bdb77c2680a878e582b396b9b71",
+    ),
+]
+
+
+@pytest.mark.parametrize(("order", "hashed"), HASHED_BY_0_4_0)
+def test_orders_have_the_hashes_of_earlier_releases(order: Order, hashed: str) -> None:
+    assert order.config_hash("acts-4") == hashed
+    assert order.identity == order.parameters  # which is what idempotency keys of 0.4.0 stand for
+
+
+def test_later_fields_have_defaults_that_are_not_hashed() -> None:
+    hashed = {field.name for field in ORDER_FIELDS if field.is_always_hashed}
+    assert hashed == {"channel", "events", "pileup", "seed", "vary"}
+    optional = {field.name: field.type for field in ORDER_FIELDS if not field.is_required}
+    assert get_type_hints(OrderOptions) == optional
 
 
 def test_every_preset_can_be_ordered() -> None:

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.core.simulations.conftest import (
     DELIVERY,
     GRANT,
@@ -81,7 +82,7 @@ async def test_an_order_takes_few_round_trips(
         if isinstance(client, SqliteClient):
             assert len(caplog.records) <= 11
             assert await one_call(
-                client, simulations.place(platform, alice, replace(ORDER, seed=2), DELIVERY)
+                client, simulations.place(platform, alice, structs.replace(ORDER, seed=2), DELIVERY)
             )
         else:
             assert len(caplog.records) <= 3
@@ -122,17 +123,17 @@ async def test_a_completed_request_answers_the_same_order_of_all(open_platform: 
 async def test_another_seed_is_another_order(seed: int, open_platform: OpenPlatform) -> None:
     async with open_platform() as platform:
         await completed(platform, "alice")
-        placed = await order(platform, await sign_up("bob"), replace(ORDER, seed=seed))
+        placed = await order(platform, await sign_up("bob"), structs.replace(ORDER, seed=seed))
         assert (await simulations.find(placed)).seed == seed
 
 
 async def test_a_long_seed_is_answered_to_its_last_digit(open_platform: OpenPlatform) -> None:
-    ordered = replace(ORDER, seed=2**128 - 1)
+    ordered = structs.replace(ORDER, seed=2**128 - 1)
     async with open_platform() as platform:
         first = await completed(platform, "alice", ordered)
         bob = await sign_up("bob")
         assert (await simulations.place(platform, bob, ordered, DELIVERY)).request_id == first
-        other = await simulations.place(platform, bob, replace(ordered, seed=2**128 - 2), DELIVERY)
+        other = await simulations.place(platform, bob, structs.replace(ordered, seed=2**128 - 2), DELIVERY)
         assert not other.cached
 
 
@@ -205,7 +206,7 @@ async def test_a_repeated_key_gets_the_first_answer(open_platform: OpenPlatform)
         assert len({answer.request_id for answer in answers}) == 1
         assert await balance("alice") == GRANT - Decimal("0.003")
         with pytest.raises(Conflict, match="another request"):
-            await simulations.place(platform, alice, replace(ORDER, seed=1), keyed)
+            await simulations.place(platform, alice, structs.replace(ORDER, seed=1), keyed)
         other = await simulations.place(platform, await sign_up("bob"), ORDER, keyed)
         assert other.request_id != answers[0].request_id
 
@@ -259,7 +260,7 @@ async def test_limits_are_exact_when_orders_come_at_once(open_platform: OpenPlat
     async with open_platform(burst_requests=4, unfinished_requests=3) as platform:
         for name, most in (("alice", 3), ("bob", 3)):
             account = await sign_up(name)
-            orders = [replace(ORDER, seed=seed) for seed in range(8)]
+            orders = [structs.replace(ORDER, seed=seed) for seed in range(8)]
             outcomes = await asyncio.gather(
                 *(simulations.place(platform, account, one, DELIVERY) for one in orders),
                 return_exceptions=True,
@@ -273,7 +274,7 @@ async def test_a_month_that_is_used_up_takes_no_more(open_platform: OpenPlatform
     async with open_platform(monthly_node_hours=Decimal("0.008")) as platform:
         alice = await sign_up("alice")
         outcomes = await asyncio.gather(
-            *(simulations.place(platform, alice, replace(ORDER, seed=n), DELIVERY) for n in range(5)),
+            *(simulations.place(platform, alice, structs.replace(ORDER, seed=n), DELIVERY) for n in range(5)),
             return_exceptions=True,
         )
         refused = [one for one in outcomes if isinstance(one, TooManyRequests)]
@@ -330,7 +331,9 @@ async def test_after_a_freeze_returns_nothing_more_is_accepted(open_platform: Op
             for n in range(20):
                 after = frozen.is_set()
                 try:
-                    await simulations.place(platform, alice, replace(ORDER, seed=100 * worker + n), DELIVERY)
+                    await simulations.place(
+                        platform, alice, structs.replace(ORDER, seed=100 * worker + n), DELIVERY
+                    )
                 except Unavailable:
                     return
                 if after:
@@ -357,7 +360,7 @@ async def test_a_flood_of_orders_does_not_delay_a_freeze(open_platform: OpenPlat
             while not frozen.is_set() and ordered < 2000:
                 ordered += 1
                 with suppress(CollidiumError):
-                    await simulations.place(platform, alice, replace(ORDER, seed=seed), DELIVERY)
+                    await simulations.place(platform, alice, structs.replace(ORDER, seed=seed), DELIVERY)
 
         async def under_way() -> bool:
             return ordered > 20

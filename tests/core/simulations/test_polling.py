@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from datetime import timedelta
 from typing import ClassVar
 
 import pytest
+from msgspec import structs
 from tests.core.simulations.conftest import ORDER, OpenPlatform, assert_sound, ended, order, reached, sign_up
 from tests.core.simulations.scripted import Scripted
 from tortoise.timezone import now
@@ -30,7 +30,7 @@ async def test_jobs_that_start_together_are_each_recorded_once(open_platform: Op
     runner = Scripted(RUNNING)
     async with open_platform(runner, burst_requests=100, unfinished_requests=100) as platform:
         alice = await sign_up("alice")
-        ids = [await order(platform, alice, replace(ORDER, seed=seed)) for seed in range(10)]
+        ids = [await order(platform, alice, structs.replace(ORDER, seed=seed)) for seed in range(10)]
         async with simulations.following(platform):
             for request_id in ids:
                 request = await reached(request_id, "running")
@@ -73,7 +73,7 @@ async def test_more_than_are_claimed_in_one_go_are_followed(
     runner = Scripted(JobStatus(JobState.FAILED, reason="it broke"))
     async with open_platform(runner, burst_requests=100, unfinished_requests=100) as platform:
         alice = await sign_up("alice")
-        ids = [await order(platform, alice, replace(ORDER, seed=seed)) for seed in range(7)]
+        ids = [await order(platform, alice, structs.replace(ORDER, seed=seed)) for seed in range(7)]
         async with simulations.following(platform):
             assert {(await ended(request_id)).state for request_id in ids} == {"failed"}
         assert runner.calls["poll"] == len(ids)
@@ -133,7 +133,7 @@ async def test_watched_jobs_that_are_due_together_share_a_poll(open_platform: Op
     runner.watched_poll_seconds = 1000  # of this one alone
     async with open_platform(runner) as platform:
         alice = await sign_up("alice")
-        ids = [await order(platform, alice, replace(ORDER, seed=seed)) for seed in range(2)]
+        ids = [await order(platform, alice, structs.replace(ORDER, seed=seed)) for seed in range(2)]
         async with simulations.following(platform):
             for request_id in ids:
                 await reached(request_id, "running")

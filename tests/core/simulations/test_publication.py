@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from msgspec import structs
 from tests.hub import HubServer, hub, own_hub
 
 from collidium.contracts.storage import StorageUnavailable
@@ -311,7 +312,7 @@ def front_matter(card: str) -> dict[str, object]:
 
 
 def test_the_card_names_the_origin_of_the_events(provenance: Provenance) -> None:
-    varied = replace(provenance.order, vary="field=0.99")
+    varied = structs.replace(provenance.order, vary="field=0.99")
     card = dataset_card(replace(provenance, order=varied, facts={"Cross section": "604 pb"}), REPO)
     assert "| Cross section | 604 pb |" in card
     assert "| systematic variation | field=0.99 |" in card
@@ -341,7 +342,7 @@ def test_the_card_names_the_origin_of_the_events(provenance: Provenance) -> None
 def test_hostile_words_stay_words(provenance: Provenance) -> None:
     hostile = '"]\n---\nlicense: mine\n| <script> `x` [a](javascript:b) *'
     card = dataset_card(
-        replace(provenance, pipeline_version=hostile, order=replace(ORDER, channel=hostile)), REPO
+        replace(provenance, pipeline_version=hostile, order=structs.replace(ORDER, channel=hostile)), REPO
     )
     assert front_matter(card)["license"] == "cc-by-4.0"
     assert front_matter(card)["pretty_name"] == f"{' '.join(hostile.split())}: 6 events at pileup 0"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from uuid import uuid4
@@ -12,6 +11,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from tests.core.simulations.conftest import (
     DELIVERY,
     GRANT,
@@ -36,7 +36,7 @@ from collidium.simulations.orders import Ending
 from collidium.simulations.refunds import Refunds, Window
 
 #: 100 muons cost 0.139 credits, and what their owner spoiled had used 0.100 of them.
-MUONS = replace(ORDER, events=100)
+MUONS = structs.replace(ORDER, events=100)
 COST, USED = Decimal("0.139"), Decimal("0.100")
 SPOILT = Ending(State.FAILED, "a token without rights", USED, caused_by_owner=True)
 OPERATOR = {"actor": "admin", "http_request_id": "r1"}
@@ -55,7 +55,7 @@ def lately() -> Window:
 
 async def ended(platform: Platform, name: str, ending: Ending, seed: int = 1) -> str:
     """A request of that account that ended so; its id."""
-    request_id = await order(platform, await sign_up(name), replace(MUONS, seed=seed))
+    request_id = await order(platform, await sign_up(name), structs.replace(MUONS, seed=seed))
     (row,) = await follower.claim(Lane.HAND_OVER, 1, 60, uuid4().hex)
     assert row.request_id == request_id
     await transitions.finish(row, ending)
@@ -90,7 +90,7 @@ async def test_completed_request_refunds_what_it_did_not_use(
 async def test_cached_answer_has_neither_charge_nor_refund(platform: Platform) -> None:
     """Both are of the account that ordered first."""
     await ended(platform, "alice", Ending(State.COMPLETED, used=USED))
-    cached = await simulations.place(platform, await sign_up("bob"), replace(MUONS, seed=1), DELIVERY)
+    cached = await simulations.place(platform, await sign_up("bob"), structs.replace(MUONS, seed=1), DELIVERY)
     assert cached.cached
     assert cached.credits_charged == cached.credits_refunded == 0
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
+from msgspec import structs
 from tests.core.simulations.conftest import (
     DELIVERY,
     GRANT,
@@ -34,7 +35,7 @@ from collidium.simulations.publication import repository_name
 __all__ = ["own_hub"]
 
 #: 100 muons cost 0.139 credits; the scripted jobs use 0.1 node-hours.
-MUONS = replace(ORDER, events=100)
+MUONS = structs.replace(ORDER, events=100)
 USED = Decimal("0.100")
 
 
