@@ -20,10 +20,8 @@ from collidium.cli.requests import print_request
 from collidium.cli.simulate import simulate as simulate_command
 from collidium.client import Client, local_simulation
 from collidium.contracts import pipeline
-from collidium.contracts.runner import Job
 from collidium.order import ORDER_FIELDS, Order
 from collidium.records import SimulationRequest
-from collidium.simulations import models
 from collidium.testing.server import ServerProcess
 from collidium_runners import command as runner_command
 from collidium_tui.screens.requests import detail
@@ -40,8 +38,6 @@ FREE = {"seed"}
         pytest.param(inspect.signature(Client("http://server.example").simulate).parameters, id="client"),
         pytest.param([option.name for option in simulate_command.params], id="command"),
         pytest.param(SimulationRequest.__struct_fields__, id="record"),
-        pytest.param(models.SimulationRequest._meta.fields_map, id="database"),
-        pytest.param(Job.__dataclass_fields__, id="job"),
         pytest.param(runner_command.PLACEHOLDERS, id="command-of-a-runner"),
         pytest.param(pipeline.PLACEHOLDERS, id="command-of-a-stage"),
     ],

@@ -18,10 +18,11 @@ import msgspec
 from collidium.contracts.runner import Job, JobProgress, RunnerRefused
 from collidium.errors import ConfigurationError
 from collidium.files import untrusted
+from collidium.order import ORDER_FIELDS
 from collidium.runtime.logs import single_line
 
 #: The placeholders of commands.
-PLACEHOLDERS: Final = ("channel", "events", "pileup", "seed", "vary", "first_event", "output", "request_id")
+PLACEHOLDERS: Final = (*(field.name for field in ORDER_FIELDS), "first_event", "output", "request_id")
 
 _LINE_ENDS: Final = {"\n": "\\n", "\r": "\\r"}
 
@@ -75,16 +76,7 @@ class PipelineCommand:
     def of_job(self, job: Job, output: str) -> list[str]:
         """Return the words for a job in a single part."""
         return self.arguments(
-            {
-                "channel": job.channel,
-                "events": job.events,
-                "pileup": job.pileup,
-                "seed": job.seed,
-                "vary": job.vary,
-                "first_event": 0,
-                "output": output,
-                "request_id": job.request_id,
-            }
+            job.order.parameters | {"first_event": 0, "output": output, "request_id": job.request_id}
         )
 
     def shell(self, values: Mapping[str, object], variables: Mapping[str, str]) -> str:

@@ -284,7 +284,7 @@ def test_hook_collidium_tasks(documented: Documented) -> None:
 async def test_hook_collidium_runners(documented: Documented, configured: Settings, tmp_path: Path) -> None:
     loaded = documented("collidium_runners")
     runner, another = (loaded.runners(configured).get("instant") for _ in range(2))
-    handle = await runner.submit(Job("r1", "ttbar", 10, 0, 42, node_seconds=1200))
+    handle = await runner.submit(Job("r1", Order("ttbar", 10, 0), node_seconds=1200))
     assert (await runner.poll(handle)).node_hours is None
     await check_runner(runner, tmp_path, another=lambda: another, interval=0)
 

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from collidium import settings
 from collidium.contracts.runner import Job, RunnerRefused
 from collidium.errors import ConfigurationError
+from collidium.order import Order
 from collidium_runners.batch.script import Allocation, minutes, parts, script
 from collidium_runners.command import PipelineCommand, quoted
 from collidium_runners.outputs import MANIFEST, parse_manifest
 
-JOB = Job("r1", "ttbar", events=10, pileup=3, seed=42, node_seconds=900)
+JOB = Job("r1", Order("ttbar", 10, 3), node_seconds=900)
 #: Writes what it was called with into a file of its output.
 PRINTER = (
     f"{sys.executable} -S -c 'import sys, json, pathlib;"
@@ -83,7 +84,7 @@ def test_output_of_array_tasks_is_private(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("channel", HOSTILE)
 def test_a_hostile_channel_stays_a_word(tmp_path: Path, channel: str) -> None:
-    text = written(PRINTER + "{channel} x{channel}y", tmp_path, replace(JOB, channel=channel))
+    text = written(PRINTER + "{channel} x{channel}y", tmp_path, Job("r1", Order(channel, 10, 3), 900))
     assert run(text, tmp_path).returncode == 0
     assert called(tmp_path) == [channel, f"x{channel}y"]
     assert not (tmp_path / "injected").exists()
@@ -126,7 +127,7 @@ def test_an_option_that_is_not_plain_is_refused(
 
 def test_a_null_character_is_refused() -> None:
     with pytest.raises(RunnerRefused, match="null"):
-        written("x {channel} {output}", Path("/shared"), replace(JOB, channel="a\0b"))
+        written("x {channel} {output}", Path("/shared"), Job("r1", Order("a\0b", 10, 3), 900))
 
 
 def test_the_batch_system_is_asked_for_what_settings_say() -> None:
@@ -147,7 +148,7 @@ def test_the_batch_system_is_asked_for_what_settings_say() -> None:
 
 
 def test_the_time_limit_is_that_of_the_longest_part_and_a_margin() -> None:
-    job = replace(JOB, events=10, node_seconds=36_000)
+    job = replace(JOB, node_seconds=36_000)
     # Four of ten events: 240 minutes, twice that, and a quarter of an hour to begin with.
     assert minutes(job, parts(job, 4)) == 495
     assert minutes(job, parts(job, 4), parts_per_node=2) == 975

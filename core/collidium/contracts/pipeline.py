@@ -4,9 +4,9 @@ A stage is a command that reads and writes below one working directory. The plat
 run (in a container, or on this machine), their order, and what is repeated after a failure.
 
 The words of a command may contain these placeholders: ``{python}`` (an interpreter; on this machine the one
-of the platform), ``{channel}``, ``{events}``, ``{pileup}``, ``{seed}``, ``{vary}`` (a systematic variation,
-empty without one), ``{lhe}`` (the sha256 of :data:`LES_HOUCHES`, empty without it), ``{first_event}``,
-``{processes}`` and ``{work}`` (the working directory). Other braces are unchanged. Standard output and error
+of the platform), each field of an order (``{channel}``, ``{events}``, ``{pileup}``, ``{seed}``, ``{vary}``),
+``{lhe}`` (the sha256 of :data:`LES_HOUCHES`, empty without it), ``{first_event}``, ``{processes}`` and
+``{work}`` (the working directory). Other braces are unchanged. Standard output and error
 are logged, except for lines ``collidium-progress DONE TOTAL``, which report progress. The seed is also in the
 environment (:data:`SEED`), which other users of a machine cannot read, unlike command lines.
 
@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from collidium.order import ORDER_FIELDS
 
 #: The folder in which the last stage writes ``<table>.parquet``, or shards
 #: ``<table>-00000-of-00004.parquet``.
@@ -32,11 +34,7 @@ SEED = "COLLIDIUM_SEED"
 #: Placeholders of commands.
 PLACEHOLDERS = (
     "python",
-    "channel",
-    "events",
-    "pileup",
-    "seed",
-    "vary",
+    *(one.name for one in ORDER_FIELDS),
     "lhe",
     "first_event",
     "processes",

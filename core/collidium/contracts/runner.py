@@ -10,6 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar, Final
 
+from collidium.order import Order
+
 #: The variable that names a file in which the command of a job writes its :class:`JobProgress`, as JSON:
 #: lines in the log would push out the reason of a failure.
 PROGRESS_FILE: Final = "COLLIDIUM_PROGRESS_FILE"
@@ -47,14 +49,32 @@ class Job:
     """
 
     request_id: str
-    channel: str
-    events: int
-    pileup: int
-    seed: int
+    order: Order
     #: The expected time on one node, in seconds, from which time limits are derived.
     node_seconds: float
-    #: A systematic variation of the detector, empty without one.
-    vary: str = ""
+
+    # What runners of 0.4.0 read; later fields are in the order alone.
+
+    @property
+    def channel(self) -> str:
+        """That of the order, as the properties below."""
+        return self.order.channel
+
+    @property
+    def events(self) -> int:
+        return self.order.events
+
+    @property
+    def pileup(self) -> int:
+        return self.order.pileup
+
+    @property
+    def seed(self) -> int:
+        return self.order.seed
+
+    @property
+    def vary(self) -> str:
+        return self.order.vary
 
 
 def part_events(events: int, part: int, parts: int) -> range:

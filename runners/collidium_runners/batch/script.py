@@ -101,13 +101,7 @@ def script(
 
     Raises :class:`~collidium.contracts.runner.RunnerRefused` for a job with a null character.
     """
-    values = {
-        "channel": job.channel,
-        "pileup": job.pileup,
-        "seed": job.seed,
-        "vary": job.vary,
-        "request_id": job.request_id,
-    }
+    values = job.order.parameters | {"request_id": job.request_id}
     options = [
         f"--job-name={job_name(job.request_id)}",
         f"--array=0-{len(parts) - 1}",

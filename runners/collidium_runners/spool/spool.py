@@ -137,9 +137,16 @@ class Spool:
 
     def _read(self, file: Path) -> SpooledJob | None:
         try:
-            return msgspec.json.decode(untrusted.read(file, _LONGEST), type=SpooledJob)
+            return _decoded(untrusted.read(file, _LONGEST))
         except FileNotFoundError:
             return None
-        except (untrusted.NotRegular, msgspec.MsgspecError, ValueError, RecursionError) as error:
+        except (untrusted.NotRegular, ValueError, LookupError, TypeError, RecursionError) as error:
             damaged = ValueError(f"{file} is not the record of a job: {error!r}")
             raise RunnerUnavailable("the record of the job is damaged") from damaged
+
+
+def _decoded(record: bytes) -> SpooledJob:
+    """Read a record. Those of 0.4.0 have the fields of the order among those of the job."""
+    entry = msgspec.json.decode(record)
+    job = entry["job"]
+    return msgspec.convert(entry | {"job": {"order": job} | job}, SpooledJob)

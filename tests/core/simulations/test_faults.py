@@ -148,7 +148,7 @@ async def test_no_job_is_stopped_for_another_request(open_platform: OpenPlatform
             return "4711"
 
     runner = Confused(RUNNING)
-    runner.jobs["4711"] = Job("4711", "ttbar", 1, 0, 1, 1)
+    runner.jobs["4711"] = Job("4711", Order("ttbar", 1, 0, 1), 1)
     async with open_platform(runner) as platform, simulations.following(platform):
         alice = await sign_up("alice")
         first = await order(platform, alice)

@@ -38,6 +38,7 @@ from collidium.contracts.runner import (
 )
 from collidium.database import connection
 from collidium.errors import Conflict, NotFound
+from collidium.order import Order
 from collidium.simulations import follower, transitions
 from collidium.simulations.models import HistoryLine, SimulationRequest
 from collidium.simulations.publication import repository_name
@@ -251,7 +252,7 @@ async def test_a_handle_that_another_request_has_is_not_taken(open_platform: Ope
 
     runner = Confused(RUNNING)
     async with open_platform(runner, submit_deadline_seconds=0.2) as platform:
-        runner.jobs["4711"] = Job("4711", "ttbar", 1, 0, 1, 1)
+        runner.jobs["4711"] = Job("4711", Order("ttbar", 1, 0, 1), 1)
         alice = await sign_up("alice")
         async with simulations.following(platform):
             first = await order(platform, alice)

@@ -12,6 +12,7 @@ from tests.runners.sfapi.superfacility import Superfacility
 
 from collidium import settings
 from collidium.contracts.runner import Job, Runner
+from collidium.order import Order
 from collidium.settings import Settings
 from collidium_runners.batch.states import Handle
 from collidium_runners.sfapi import collidium_runners
@@ -25,7 +26,7 @@ PIPELINE = (
 
 
 def job(request_id: str = "r1", channel: str = "ttbar", events: int = 1) -> Job:
-    return Job(request_id, channel, events, pileup=0, seed=42, node_seconds=60)
+    return Job(request_id, Order(channel, events, 0), node_seconds=60)
 
 
 def configured(api: Superfacility, **overrides: Any) -> Settings:

@@ -12,6 +12,7 @@ import pytest
 from tests.needs import Needs
 from tests.runners.slurm.cluster import SlurmCluster
 
+from collidium import order as orders
 from collidium import settings
 from collidium.contracts.runner import Job
 from collidium_runners.slurm import SlurmRunner, collidium_runners
@@ -128,6 +129,6 @@ def order() -> Order:
     """Makes jobs."""
 
     def make(channel: str = "single_muon", events: int = 1) -> Job:
-        return Job(uuid4().hex, channel, events=events, pileup=0, seed=42, node_seconds=60)
+        return Job(uuid4().hex, orders.Order(channel, events, 0), node_seconds=60)
 
     return make

@@ -19,6 +19,7 @@ from tests.needs import Needs
 from tests.podman import Podman
 from tests.waiting import until
 
+from collidium import order as orders
 from collidium import settings
 from collidium.contracts.runner import Job
 from collidium_runners.container import container_runner
@@ -161,7 +162,7 @@ def order() -> Order:
     """Makes jobs of one event."""
 
     def make(channel: str = "single_muon") -> Job:
-        return Job(uuid4().hex, channel, events=1, pileup=0, seed=42, node_seconds=60)
+        return Job(uuid4().hex, orders.Order(channel, 1, 0), node_seconds=60)
 
     return make
 

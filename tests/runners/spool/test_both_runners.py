@@ -28,12 +28,13 @@ _SERVER = """\
 import asyncio, sys
 from collidium import settings
 from collidium.contracts.runner import Job
+from collidium.order import Order
 from collidium_runners.container import container_runner
 from collidium_runners.local.engine import local_runner
 
 async def serve(kind, request_id):
     runner = {"container": container_runner, "local": local_runner}[kind](settings.load())
-    print(await runner.submit(Job(request_id, "gated", 1, 0, 42, 60)), flush=True)
+    print(await runner.submit(Job(request_id, Order("gated", 1, 0), 60)), flush=True)
     await asyncio.Event().wait()
 
 asyncio.run(serve(*sys.argv[1:]))
@@ -178,7 +179,7 @@ async def test_an_id_that_is_not_plain_is_refused(make_runner: MakeRunner) -> No
     runner = make_runner()
     for request_id in ("--privileged", "../elsewhere"):
         with pytest.raises(RunnerRefused):
-            await runner.submit(Job(request_id, "single_muon", 1, 0, 42, 60))
+            await runner.submit(Job(request_id, Order("single_muon", 1, 0), 60))
     assert await runner.find("../../etc/passwd") is None
 
 

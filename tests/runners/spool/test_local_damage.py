@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from tests.runners.following import reaches, runs
 from tests.runners.spool.conftest import MakeRunner, Order, RecordOf, Release
 
-from collidium.contracts.runner import JobState, RunnerUnavailable
+from collidium import order as orders
+from collidium.contracts.runner import Job, JobState, RunnerUnavailable
+from collidium_runners.spool.spool import Spool
 
 
 @pytest.fixture(scope="module")
@@ -78,3 +82,29 @@ async def test_a_pipe_stops_no_other_job(
     else:
         with pytest.raises(RunnerUnavailable, match="damaged"):
             await runner.poll(broken)
+
+
+async def test_a_job_of_an_earlier_release_is_read(jobs: Path) -> None:
+    """Its record has the fields of the order among those of the job."""
+    entry = {
+        "job": {
+            "request_id": "r1",
+            "channel": "ttbar",
+            "events": 10,
+            "pileup": 40,
+            "seed": 2**128 - 1,
+            "node_seconds": 60.0,
+            "vary": "field=0.99",
+        },
+        "engine": "local",
+        "submitted_at": 1.5,
+        "status": {"state": "completed", "node_hours": "0.25", "reason": None, "parts_completed": 0},
+    }
+    spool = Spool(jobs)
+    with spool.locked():
+        (jobs / "ended" / "r1.json").write_text(json.dumps(entry))
+    found = spool.find("r1")
+    assert found is not None
+    assert found.status is not None
+    assert found.job == Job("r1", orders.Order("ttbar", 10, 40, 2**128 - 1, "field=0.99"), 60.0)
+    assert found.status.node_hours == Decimal("0.25")

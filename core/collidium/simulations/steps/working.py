@@ -151,15 +151,7 @@ async def cancel(platform: Platform, row: SimulationRequest) -> None:
 
 
 def _job(row: SimulationRequest) -> Job:
-    return Job(
-        request_id=row.request_id,
-        channel=row.channel,
-        events=row.events,
-        pileup=row.pileup,
-        seed=int(row.seed),
-        node_seconds=row.node_seconds,
-        vary=row.vary,
-    )
+    return Job(row.request_id, _order(row), row.node_seconds)
 
 
 async def store(platform: Platform, row: SimulationRequest) -> None:

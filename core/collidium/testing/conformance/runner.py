@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerRefused
+from collidium.order import Order
 from collidium.testing.conformance.promise import (
     Nonconforming,
     check_close,
@@ -86,7 +87,7 @@ async def check_runner(
 
 
 def _job() -> Job:
-    return Job(request_id=uuid4().hex, channel="single_muon", events=1, pileup=0, seed=42, node_seconds=60)
+    return Job(uuid4().hex, Order("single_muon", 1, 0), node_seconds=60)
 
 
 async def _submit_twice(runner: Runner, job: Job) -> str:
