@@ -1,4 +1,8 @@
-"""A service of several machines on loopback: processes that share a database and a bucket, and no file."""
+"""A service of several machines on loopback: processes that share a database and a bucket, and no file.
+
+It runs what an operator runs: PostgreSQL, SeaweedFS, Dask over TLS, two servers, a worker, and nginx with
+the file of ``deploy/``. Jobs use the runner ``local``, since ``mock`` publishes nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Publish scores on the card of a model, in the hub's evaluation results format."""
+"""Publish scores on the card of a model, in the hub's evaluation results format.
+
+The user's token writes them: a server needs no right there. Other entries bypass ``EvalResult``, which would
+drop what it does not know.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Alert rules (``deploy/prometheus``) and dashboards depend on names and labels. Labels must have few values: no
 account, request or address chosen by a client.
+
+The module is imported when something first counts: prometheus_client takes 20 ms that clients do not need.
 """
 
 from __future__ import annotations

@@ -91,7 +91,8 @@ EXAMINE_SECONDS: Final = 30.0
 #: Number of random events that are timed, and maximum duration of a call of a model.
 TIMED_EVENTS: Final = 100
 CALL_SECONDS: Final = 600.0
-#: Seed of the timed events, stored with each block as a JSON number.
+#: Seed of the timed events, stored with each block as a JSON number. It is random, as the owner knows the
+#: evaluation's id.
 _SEED: Final = "seed"
 _SEED_BITS: Final = 53
 #: Metadata with the model's hash, so that predictions of two models are different files.
