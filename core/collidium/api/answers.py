@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import urlencode
 
 from pydantic import BaseModel, Field
@@ -96,7 +95,7 @@ def answer_stream(events: AsyncIterator[bytes]) -> Response:
 async def answer_with_file(
     storage: Storage, key: str, sha256: str, scratch: Path, media_type: str
 ) -> Response:
-    """Return the stored file as a download, from a compared copy below ``scratch``.
+    """Return the stored file or a range of it as a download, from a compared copy below ``scratch``.
 
     Raises NotFound, and StorageUnavailable if it is another file than was stored.
     """
@@ -106,12 +105,16 @@ async def answer_with_file(
             await fetch(storage, key, copy, sha256)
         except MissingFile:
             raise NotFound("the file is not kept any more") from None
-        # The directory is deleted here; the file exists until it is closed or its process is killed.
-        file = await asyncio.to_thread(copy.open, "rb")
-        size = (await asyncio.to_thread(copy.stat)).st_size
-    response = Response(_Chunks(file), content_type=media_type)
-    response.content_length = size
-    response.headers.set("Content-Disposition", "attachment", filename=key.rpartition("/")[2])
+        body = OpenedFile(copy, buffer_size=CHUNK_BYTES)
+        response = Response(body, content_type=media_type)
+        response.content_length = body.size
+        response.set_etag(sha256)
+        response.headers["Accept-Ranges"] = "bytes"
+        response.headers.set("Content-Disposition", "attachment", filename=key.rpartition("/")[2])
+        await response.make_conditional(request, accept_ranges=True, complete_length=body.size)
+        if response.response is body:
+            # The directory is deleted here; the file exists until it is closed or its process is killed.
+            await body.open()
     return response
 
 
@@ -126,21 +129,3 @@ class OpenedFile(FileBody):
     async def __aenter__(self) -> OpenedFile:
         await self.open()
         return self
-
-
-class _Chunks:
-    """The chunks of an open file; it is closed after the last chunk, or when the client disconnects."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def __aiter__(self) -> _Chunks:
-        return self
-
-    async def __anext__(self) -> bytes:
-        if chunk := await asyncio.to_thread(self._file.read, CHUNK_BYTES):
-            return chunk
-        raise StopAsyncIteration
-
-    async def aclose(self) -> None:
-        self._file.close()

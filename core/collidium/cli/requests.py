@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from collidium.cli.context import client
-from collidium.cli.options import json_option, limit_option, preset_option, vary_option
+from collidium.cli.options import DIRECTORY, json_option, limit_option, preset_option, vary_option
 from collidium.cli.output import (
     ColumnSpec,
     cell,
@@ -20,9 +20,12 @@ from collidium.cli.output import (
     show_record,
     show_value,
 )
+from collidium.cli.progress import progress_bar
 from collidium.records import NO_EVENTS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from collidium.client import SimulationRequest
 
 STATES: Final = ("queued", "running", "completed", "failed", "cancelled")
@@ -124,17 +127,28 @@ def status(request_id: str) -> None:
 
 @click.command()
 @click.argument("request_id", metavar="REQUEST")
+@click.option(
+    "--to",
+    "directory",
+    type=DIRECTORY,
+    help="Download the files to this directory; what is there is not sent again.",
+)
 @json_option
-def output(request_id: str) -> None:
-    """List the files of a completed request that the server stores.
+def output(request_id: str, directory: Path | None) -> None:
+    """List or download the files of a completed request that the server stores.
 
-    Download each from /v1/requests/REQUEST/output/PATH with your token.
+    An interrupted download is resumed by the same command.
 
     \b
     collidium output 0c62a9ba44bd4ff18f0f73a8de5c3c2d
+    collidium output 0c62a9ba44bd4ff18f0f73a8de5c3c2d --to events
     """
     with client() as server:
         files = server.output(request_id).items
+        if directory is not None:
+            for file in files:
+                with progress_bar(file.path, sizes=True) as progress:
+                    server.download_output(request_id, file, directory, progress)
     columns: dict[str, ColumnSpec] = {
         "path": "path",
         "events": "rows",

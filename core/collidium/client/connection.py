@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 #: Scoring responds when it is done, which takes long for a large submission.
 SCORING_TIMEOUT_SECONDS = 3600.0
-#: Far more than any response of a server; calls do not download files.
+#: Far more than any response of a server that is not a file.
 LONGEST_ANSWER_BYTES = 64 * 1024**2
 
 

@@ -59,6 +59,16 @@ def listed(kind: type[Result]) -> Callable[[Response], Page[Result]]:
     return read
 
 
+def returns(result: Result) -> Callable[[Response], Result]:
+    """Return a function that returns ``result`` if the call succeeded."""
+
+    def read(response: Response) -> Result:
+        _success(response)
+        return result
+
+    return read
+
+
 def content(response: Response) -> bytes:
     """Return the body of a download."""
     return _success(response).content

@@ -1,7 +1,7 @@
 """Send calls with httpx, blocking or not, and wait for requests to end.
 
 Large files are uploaded resumably (draft-ietf-httpbis-resumable-upload-12). The server identifies an upload
-by the file's checksum, so that another process can resume it.
+by the file's checksum, so that another process can resume it. Downloads are resumed by ranges (RFC 9110).
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from collections.abc import Callable
 from contextlib import aclosing, closing
 from dataclasses import replace
 from functools import cached_property, partial
+from pathlib import Path
 from time import monotonic
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 import httpx
 
 from collidium import errors
 from collidium.client.calls.call import Call
 from collidium.client.connection import Connection, may_retry
+from collidium.client.downloads import CHUNK_BYTES, Download, DownloadAbandoned, Part
 from collidium.client.responses import Response, upload_offset
 from collidium.client.uploads import Upload, UploadAbandoned
 from collidium.errors import CollidiumError, Conflict, Unavailable, Unreachable, UpstreamError
@@ -129,9 +131,44 @@ class BlockingTransport:
 
     def send(self, call: Call[Result], progress: Progress | None = None) -> Result:
         """Return the result of a call; raises CollidiumError."""
+        if call.download is not None:
+            return cast(Result, self.receive(call, call.download))
         if call.upload is None:
             return self._exchange(call)
         return self.send_upload(call, Upload.open(call.upload, progress))
+
+    def receive(self, call: Call[Any], download: Download) -> Path:
+        """Receive the file of a call, in as many requests as necessary.
+
+        Raises what the call raises, and the last failure if nothing arrives for five minutes.
+        """
+        if not download.exists:
+            with download.part() as part:
+                waiting = Waiting(None, None)
+                while not (part.is_complete and part.keep()):
+                    before = part.received
+                    try:
+                        self._append(call, part)
+                    except TRANSIENT as trouble:
+                        if part.received > before:
+                            waiting = Waiting(None, None)
+                        time.sleep(waiting.pause_after(trouble))
+                        if download.abandoned:
+                            raise DownloadAbandoned from trouble
+        return download.path
+
+    def _append(self, call: Call[Any], part: Part) -> None:
+        headers = {"Accept-Encoding": "identity", **part.headers}
+        request = self._connection.request(replace(call, headers=headers))
+        try:
+            with closing(self._http.send(request, stream=True)) as response:
+                if not response.is_success:
+                    self._connection.read(call, response, self._body(response))
+                part.begin(response.headers.get("Content-Range"))
+                for chunk in response.iter_raw(CHUNK_BYTES):
+                    part.add(chunk)
+        except httpx.RequestError as error:
+            raise self._connection.failure(error, call) from error
 
     def send_upload(self, call: Call[Result], upload: Upload) -> Result:
         """Send a call with an open file, and close the file.
@@ -168,8 +205,8 @@ class BlockingTransport:
 class AsyncTransport:
     """Sends calls without blocking the event loop.
 
-    Uploads run in a thread with the blocking transport: reading a file blocks, and asyncio discards an early
-    response of the server if the connection breaks.
+    Files are sent and received in a thread with the blocking transport: reading and writing a file block, and
+    asyncio discards an early response of the server if the connection breaks.
     """
 
     def __init__(self, connection: Connection, http: httpx.AsyncClient, uploads: BlockingTransport) -> None:
@@ -197,6 +234,8 @@ class AsyncTransport:
 
     async def send(self, call: Call[Result], progress: Progress | None = None) -> Result:
         """Return the result of a call; raises CollidiumError."""
+        if call.download is not None:
+            return cast(Result, await self._receive(call, call.download))
         if call.upload is None:
             return await self._exchange(call)
         upload = await asyncio.to_thread(Upload.open, call.upload, progress and _on_this_loop(progress))
@@ -205,6 +244,15 @@ class AsyncTransport:
         finally:
             # If the caller was cancelled, the upload ends.
             upload.abandoned = True
+
+    async def _receive(self, call: Call[Any], download: Download) -> Path:
+        if download.progress is not None:
+            download.progress = _on_this_loop(download.progress)
+        blocking = self._uploads.acting_as(self._connection)
+        try:
+            return await in_thread(partial(blocking.receive, call, download), "download")
+        finally:
+            download.abandoned = True
 
     def _send_upload(self, call: Call[Result], upload: Upload) -> Result:
         return self._uploads.acting_as(self._connection).send_upload(call, upload)

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.waiting import eventually
 
+from collidium.client import Client
 from collidium.testing.databases import Databases
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
@@ -224,6 +225,18 @@ def test_an_output_that_is_kept_can_be_fetched(start_server: StartServer, tmp_pa
         eventually(lambda: alice.get(own).json() == [file])
         assert alice.get(f"{own}/{file['path']}").content == answer.content
         assert alice.get(f"{own}/x").status_code == 404
+        # A part of it, if it is the same file.
+        mine, etag = f"{own}/{file['path']}", f'"{file["sha256"]}"'
+        rest = alice.get(mine, headers={"Range": "bytes=1000000-", "If-Range": etag})
+        assert (rest.status_code, rest.content) == (206, answer.content[1_000_000:])
+        assert rest.headers["Content-Range"] == f"bytes 1000000-{file['size_bytes'] - 1}/{file['size_bytes']}"
+        whole = alice.get(mine, headers={"Range": "bytes=1000000-", "If-Range": '"another"'})
+        assert (whole.status_code, whole.content) == (200, answer.content)
+        assert alice.get(mine, headers={"Range": f"bytes={file['size_bytes']}-"}).status_code == 416
+        assert alice.get(mine, headers={"If-None-Match": etag}).status_code == 304
+        with Client(server.base_url, alice.headers["Authorization"].removeprefix("Bearer ")) as client:
+            (listed,) = client.output(request_id).items
+            assert client.download_output(request_id, listed, tmp_path).read_bytes() == answer.content
         # A client that hangs up half-way leaves nothing behind, nor does any other.
         with operator.stream("GET", f"{where}/{file['path']}") as partly:
             next(partly.iter_raw(1024))

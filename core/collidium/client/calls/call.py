@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Concatenate, Final, Generic, ParamSpec, Self, TypeVar, overload
 from urllib.parse import quote
 
+from collidium.client.downloads import Download
 from collidium.client.responses import Response
 from collidium.errors import InvalidInput, NotFound
 
@@ -47,6 +48,8 @@ class Call(Generic[Result]):
     headers: Mapping[str, str] = field(default_factory=dict)
     #: A file to send as the body.
     upload: Path | None = None
+    #: The file that the body of the response is.
+    download: Download | None = None
     #: Fields of a form, in which the file is the part named ``part``.
     form: Mapping[str, str] | None = None
     part: str = ""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
 from typing import TypedDict, Unpack
+from urllib.parse import quote
 
 from collidium.client.calls.call import Call, Credential, endpoint, idempotency_header, not_none, segment
-from collidium.client.responses import listed, single
+from collidium.client.downloads import Download
+from collidium.client.responses import listed, returns, single
 from collidium.records import (
     Account,
     Estimate,
@@ -21,6 +25,7 @@ from collidium.records import (
     WebhookDelivery,
     WebhookRemoved,
 )
+from collidium.runtime.progress import Progress
 
 _WEBHOOK = "/v1/me/webhook"
 _NOTIFICATIONS = "/v1/me/notifications"
@@ -258,6 +263,46 @@ class SimulationCalls:
             If the account has no such request.
         """
         return Call("GET", f"/v1/requests/{segment(request_id)}/output", listed(OutputFile))
+
+    @endpoint
+    def download_output(
+        self,
+        request_id: str,
+        file: OutputFile,
+        directory: str | PathLike[str],
+        progress: Progress | None = None,
+    ) -> Call[Path]:
+        """Download a file of a completed request, unless it is there; what was interrupted is resumed.
+
+        Parameters
+        ----------
+        request_id : str
+        file : OutputFile
+            One of those that :meth:`output` lists.
+        directory : path-like
+            Directory of the request's output, in which the file has its path.
+        progress : callable, optional
+            Called with the bytes received and the total.
+
+        Returns
+        -------
+        Path
+            The file, whose content has the hash that the server named.
+
+        Raises
+        ------
+        NotFound
+            If the account has no such request, or the file is no longer stored.
+        Conflict
+            If another process downloads the file to this directory.
+        UnusableDataset
+            If another content was received twice.
+        Unreachable, Unavailable
+            If the connection breaks and nothing more arrives for five minutes.
+        """
+        path = f"/v1/requests/{segment(request_id)}/output/{quote(file.path)}"
+        wanted = Download.below(Path(directory), file.path, file.sha256, file.size_bytes, progress)
+        return Call("GET", path, returns(wanted.path), download=wanted)
 
     @endpoint
     def cancel(self, request_id: str) -> Call[SimulationRequest]:
