@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -33,8 +33,9 @@ from collidium.errors import CollidiumError, InvalidInput, UnusableDataset
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from collidium.contracts.card import Metric as ContractMetric
     from collidium.contracts.task import EventRange
-    from collidium.records import BinnedScore, LocalScores, Submission, TaskCard
+    from collidium.records import BinnedScore, LocalScores, Metric, Submission
 
 #: The label of the progress bar of each step, and whether it counts bytes.
 _BARS: Final = {
@@ -155,7 +156,9 @@ def training_data(
 
 
 def _print_scored(scored: LocalScores) -> None:
-    print_scores(scored)
+    from collidium import plugins
+
+    print_scores(scored, plugins.load().tasks().find(scored.task).card.metrics)
     print_record(
         {
             "task": scored.task,
@@ -170,9 +173,12 @@ def _print_scored(scored: LocalScores) -> None:
         note(f"Warning: {warning}")
 
 
-def print_scores(scored: LocalScores | Submission, card: TaskCard | None = None) -> None:
+def print_scores(scored: LocalScores | Submission, metrics: Iterable[Metric | ContractMetric]) -> None:
     """Print scores with their standard errors, and binned scores."""
-    print_table(("metric", "score"), ((metric, score_cell(scored, metric, card)) for metric in scored.scores))
+    known = tuple(metrics)
+    print_table(
+        ("metric", "score"), ((metric, score_cell(scored, metric, known)) for metric in scored.scores)
+    )
     for curve in scored.curves:
         rows = zip(pairwise(curve.edges), curve.values, curve.errors, strict=True)
         print_table(

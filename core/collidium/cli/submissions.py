@@ -35,7 +35,7 @@ from collidium.errors import CollidiumError, Forbidden
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from collidium.client import Client, Comparison, EvaluatedModel, Page, Receipt, Submission
+    from collidium.client import Client, Comparison, EvaluatedModel, Metric, Page, Receipt, Submission
     from collidium.client.calls import Links
 
 
@@ -90,8 +90,14 @@ def submissions(submission_id: str | None, task: str | None, other: str | None, 
 
 def _print_comparison(server: Client, found: Comparison) -> None:
     one, other = server.submission(found.submission_id), server.submission(found.other_id)
+    metrics = _metrics_of(server, one.task)
     rows: list[tuple[object, ...]] = [
-        (name, score_cell(one, name), score_cell(other, name), value_cell(apart.value, apart.uncertainty))
+        (
+            name,
+            score_cell(one, name, metrics),
+            score_cell(other, name, metrics),
+            value_cell(apart.value, apart.uncertainty),
+        )
         for name, apart in found.differences.items()
     ]
     if one.model and other.model:
@@ -113,7 +119,7 @@ def chosen_cell(sent: Submission) -> datetime | None:
 
 
 def _print_submission(server: Client, sent: Submission) -> None:
-    print_scores(sent, next((card for card in server.tasks() if card.name == sent.task), None))
+    print_scores(sent, _metrics_of(server, sent.task))
     print_record(
         {
             "submission": sent.submission_id,
@@ -127,6 +133,14 @@ def _print_submission(server: Client, sent: Submission) -> None:
             "scorer, truth": (sent.scorer_version, sent.truth_version),
         }
     )
+
+
+def _metrics_of(server: Client, task: str) -> tuple[Metric, ...]:
+    """Return the metrics of a task or a challenge; none of a task that is no longer listed."""
+    try:
+        return server.task(task).metrics
+    except CollidiumError:  # the scores are shown without it
+        return ()
 
 
 def _model_rows(model: EvaluatedModel) -> dict[str, object]:
@@ -294,15 +308,17 @@ def submit(
         else:
             with progress_bar(f"Sending {file.name}", "Scoring", sizes=True) as progress:
                 receipt = server.submit(task, file, model_repo, progress)
-        show_value(receipt, _print_receipt)
+        show_value(receipt, lambda receipt: _print_receipt(receipt, _metrics_of(server, task)))
         if not json_wanted():
             with suppress(CollidiumError):  # the file is submitted, whether or not the quota can be shown
                 print_quota(server.quota(task))
     ctx.exit(1 if receipt.deduplicated and receipt.unranked else 0)
 
 
-def _print_receipt(receipt: Receipt) -> None:
-    print_table(("metric", "score"), ((metric, score_cell(receipt, metric)) for metric in receipt.scores))
+def _print_receipt(receipt: Receipt, metrics: tuple[Metric, ...]) -> None:
+    print_table(
+        ("metric", "score"), ((metric, score_cell(receipt, metric, metrics)) for metric in receipt.scores)
+    )
     print_record(
         {
             "submission": receipt.submission_id,

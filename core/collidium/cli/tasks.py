@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -14,6 +14,7 @@ from collidium.cli.options import complete_tasks, json_option, limit_option
 from collidium.cli.output import (
     ColumnSpec,
     cell,
+    json_wanted,
     note,
     print_paragraph,
     print_record,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         Submission,
         TaskCard,
     )
+    from collidium.contracts.card import Metric as ContractMetric
     from collidium.contracts.task import Column
 
 Item = TypeVar("Item")
@@ -224,7 +226,9 @@ def leaderboard(
         raise click.UsageError("--metric needs --history")
     with client() as server:
         if self_reported:
-            show_items(server.self_reported(task, limit=limit).items, _SELF_REPORTED_COLUMNS)
+            listed = server.self_reported(task, limit=limit).items
+            cards = {} if json_wanted() else {card.name: card for card in server.tasks()}
+            show_items(listed, _self_reported_columns(cards))
         elif history:
             steps = server.leaderboard_history(task, metric, limit=limit).items
             show_value(steps, lambda steps: print_history(server.task(task), metric, steps))
@@ -238,17 +242,19 @@ def leaderboard(
 def scores_cell(cards: Mapping[str, TaskCard]) -> Callable[[Submission], list[str]]:
     """Return what formats all scores of a submission, by the cards of tasks that are listed."""
     return lambda sent: [
-        f"{metric} {score_cell(sent, metric, cards.get(sent.task))}" for metric in sent.scores
+        f"{metric} {score_cell(sent, metric, card.metrics if (card := cards.get(sent.task)) else ())}"
+        for metric in sent.scores
     ]
 
 
-_SELF_REPORTED_COLUMNS: Final[dict[str, ColumnSpec]] = {
-    "account": "hub_username",
-    "scores": lambda sent: [f"{metric} {score_cell(sent, metric)}" for metric in sent.scores],
-    "no rank because": "unranked",
-    "submitted": "submitted_at",
-    "submission": "submission_id",
-}
+def _self_reported_columns(cards: Mapping[str, TaskCard]) -> dict[str, ColumnSpec]:
+    return {
+        "account": "hub_username",
+        "scores": scores_cell(cards),
+        "no rank because": "unranked",
+        "submitted": "submitted_at",
+        "submission": "submission_id",
+    }
 
 
 def print_history(card: TaskCard, metric: str | None, steps: Sequence[BestStep]) -> None:
@@ -279,7 +285,7 @@ def print_places(
             partial(
                 score_cell,
                 metric=metric.name,
-                card=card if card.ranks_measured or not metric.self_reported else None,
+                metrics=card.metrics if card.ranks_measured or not metric.self_reported else (),
             ),
         )
         for metric in card.metrics
@@ -324,20 +330,15 @@ def _name_cell(place: Place) -> str:
 
 
 def score_cell(
-    scored: Place | Submission | Receipt | LocalScores, metric: str, card: TaskCard | None = None
+    scored: Place | Submission | Receipt | LocalScores,
+    metric: str,
+    metrics: Iterable[Metric | ContractMetric],
 ) -> str:
-    """Format the score of a metric with its standard error; "-" if there is none.
+    """Format the score of a metric by the metrics of its task; "-" if there is none."""
+    # Not at the top: only some commands load the client library.
+    from collidium.client.quantities import submitted_score
 
-    With the card of its task a score says that its error is unknown, a self-reported one where it is from.
-    """
-    from collidium.client.quantities import origin_of
-    from collidium.records import Place, Submission
-
-    known = next((one for one in card.metrics if one.name == metric), None) if card else None
-    text = value_cell(scored.scores.get(metric), scored.uncertainties.get(metric), known)
-    if known is None or not known.self_reported or metric not in scored.scores:
-        return text
-    return f"{text} ({origin_of(scored)})" if isinstance(scored, (Place, Submission)) else text
+    return submitted_score(scored, metric, metrics) if metric in scored.scores else cell(None)
 
 
 def model_cell(linked: Place | Submission | BestStep | Receipt) -> str | None:
@@ -347,7 +348,6 @@ def model_cell(linked: Place | Submission | BestStep | Receipt) -> str | None:
 
 def value_cell(score: float | None, error: float | None, metric: Metric | None = None) -> str:
     """Format a score and its standard error; with its metric also that the error is unknown."""
-    # Not at the top: only some commands load the client library.
     from collidium.client.quantities import score_text
 
     return cell(None) if score is None else score_text(score, error, metric)

@@ -6,8 +6,13 @@ from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Final
 
+from collidium.records import Place, Submission
+
 if TYPE_CHECKING:
-    from collidium.records import Metric, Place, Quota, Rescoring, SplitPreview, Submission
+    from collections.abc import Iterable
+
+    from collidium.contracts import card
+    from collidium.records import LocalScores, Metric, Quota, Receipt, Rescoring, SplitPreview
 
 #: Significant digits of a standard error, and of a number that has none.
 ERROR_DIGITS: Final = 2
@@ -39,7 +44,7 @@ def written(value: float | None, error: float | None = None) -> str:
     return f"{_pair(*scaled, '({} ± {})')}\N{MULTIPLICATION SIGN}{power_of_ten(power)}"
 
 
-def score_text(value: float | None, error: float | None, metric: Metric | None = None) -> str:
+def score_text(value: float | None, error: float | None, metric: Metric | card.Metric | None = None) -> str:
     """Format a score as :func:`written`; one whose error is unknown says so.
 
     A single event has no error, and a few that all score alike do not scatter. Self-reported metrics need
@@ -49,6 +54,22 @@ def score_text(value: float | None, error: float | None, metric: Metric | None =
     if value is None or error or metric is None or metric.self_reported:
         return text
     return f"{text} (error unknown)"
+
+
+def submitted_score(
+    scored: Place | Submission | Receipt | LocalScores,
+    name: str,
+    metrics: Iterable[Metric | card.Metric],
+) -> str:
+    """Format a score of a submission by the metrics of its task, which also decide what is said about it.
+
+    Says that an error is unknown, and where a self-reported score of a submission comes from.
+    """
+    metric = next((metric for metric in metrics if metric.name == name), None)
+    text = score_text(scored.scores.get(name), scored.uncertainties.get(name), metric)
+    if metric is None or not metric.self_reported or name not in scored.scores:
+        return text
+    return f"{text} ({origin_of(scored)})" if isinstance(scored, Place | Submission) else text
 
 
 def rank_text(place: Place) -> str:

@@ -150,6 +150,7 @@ def test_what_the_platform_did_not_measure_stands_apart(
         assert bolt.get("/v1/leaderboard/tracking/self-reported").json() == []
         shown = platform.run("leaderboard", task, "--self-reported")
         assert receipt["submission_id"] in shown.stdout, shown.stderr
+        assert f"{EFFICIENCY} 1 (error unknown)" in " ".join(shown.stdout.split())
         variables = {"PLATFORM_BACKEND": platform.base_url, "HF_TOKEN": token_of(bolt)}
         for words in (("submissions", "--task", task), ("submissions", receipt["submission_id"])):
             shown = run_command(words, platform.environment | variables, platform.directory).stdout

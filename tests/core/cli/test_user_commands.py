@@ -16,6 +16,7 @@ from huggingface_hub import HfApi
 from tests.core.cli.conftest import Caller, RunCommand
 from tests.core.servers import benchmark_server, write_oracle
 
+from collidium.demo import EVENTS_DIRECTORY
 from collidium.testing.server import ServerProcess
 
 
@@ -135,6 +136,7 @@ def test_from_check_to_leaderboard(alice: Caller, tmp_path: Path) -> None:
     assert receipt["scores"]["trackml_weighted_efficiency"] == 1.0
     assert receipt["credits_earned"] == 100
     again = alice("submit", "tracking", str(path))
+    assert "trackml_weighted_efficiency 1 (error unknown)" in " ".join(again.stdout.split())
     assert "This file was submitted before" in again.stderr
     assert receipt["submission_id"] in again.stdout
     quota = alice.data("challenge", "quota", "tracking")
@@ -149,7 +151,9 @@ def test_from_check_to_leaderboard(alice: Caller, tmp_path: Path) -> None:
     assert (mine["submission_id"], mine["model_repo"]) == (receipt["submission_id"], "alice/oracle")
     listed = alice("submissions").stdout
     assert receipt["submission_id"] in listed
-    assert "trackml_weighted_efficiency 1" in " ".join(listed.split())
+    assert "trackml_weighted_efficiency 1 (error unknown)" in " ".join(listed.split())
+    here = ("score", "tracking", str(path), "--from", str(EVENTS_DIRECTORY), "--events", "3:5")
+    assert "trackml_weighted_efficiency 1 (error unknown)" in " ".join(alice(*here).stdout.split())
     table = alice("leaderboard", "tracking").stdout
     assert "trackml_weighted_efficiency" in table
     assert "alice/oracle (missing)" in " ".join(table.split())

@@ -20,7 +20,7 @@ from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import duration
 
 if TYPE_CHECKING:
-    from collidium.client import AsyncClient, Challenge, Evaluation, Page, Submission, TaskStatus
+    from collidium.client import AsyncClient, Challenge, Evaluation, Page, Submission, TaskCard, TaskStatus
 
 
 class BenchmarksScreen(ListsScreen[None]):
@@ -33,6 +33,11 @@ class BenchmarksScreen(ListsScreen[None]):
         Binding("x", "close_challenge", "Close, or cancel a model"),
         Binding("a", "rerun", "Run a model again", show=False),
     ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: The cards of the tasks with scores to verify.
+        self.cards: dict[str, TaskCard] = {}
 
     def content(self) -> ComposeResult:
         yield from self.lists()
@@ -53,7 +58,15 @@ class BenchmarksScreen(ListsScreen[None]):
         ]
         # Organisers can only read the challenges.
         yield from tables if self.session.status.overview else tables[::-1]
-        yield Table(_WAITING, lambda sent: sent.submission_id, of="to verify", id="waiting")
+        waiting: list[Column[Submission]] = [
+            Column("task", lambda sent: sent.task),
+            Column("account", lambda sent: sent.hub_username),
+            Column("when", lambda sent: sent.submitted_at),
+            Column("submission", lambda sent: sent.submission_id),
+            Column("scores", lambda sent: scores(sent, self.cards.get(sent.task))),
+            Column("no rank because", lambda sent: sent.unranked or ""),
+        ]
+        yield Table(waiting, lambda sent: sent.submission_id, of="to verify", id="waiting")
         models: list[Column[Evaluation]] = [
             Column("state", state),
             Column("age", lambda run: run.received_at, lambda run: Text(self._age(run.received_at))),
@@ -71,6 +84,7 @@ class BenchmarksScreen(ListsScreen[None]):
             return None, await client.challenges()
         if table.id == "models":
             return None, await client.admin_evaluations(limit=PAGE, cursor=table.cursor)
+        self.cards = {card.name: card for card in await client.tasks()}
         return None, await client.admin_submissions(unverified=True, limit=PAGE, cursor=table.cursor)
 
     def on_table_chosen(self, event: Table.Chosen) -> None:
@@ -115,14 +129,6 @@ _TASKS: list[Column[TaskStatus]] = [
     Column("scorer", lambda task: task.scorer_version or ""),
     Column("truth", lambda task: task.truth_version or ""),
     Column("package", lambda task: task.distribution or ""),
-]
-_WAITING: list[Column[Submission]] = [
-    Column("task", lambda sent: sent.task),
-    Column("account", lambda sent: sent.hub_username),
-    Column("when", lambda sent: sent.submitted_at),
-    Column("scores", scores),
-    Column("no rank because", lambda sent: sent.unranked or ""),
-    Column("submission", lambda sent: sent.submission_id),
 ]
 
 

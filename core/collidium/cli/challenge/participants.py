@@ -56,7 +56,7 @@ def submissions(name: str, user: str | None, limit: int) -> None:
         "account": "hub_username",
         "team": "team",
         "submitted": "submitted_at",
-        primary: lambda sent: score_cell(sent, primary, card),
+        primary: lambda sent: score_cell(sent, primary, card.metrics if card else ()),
         "chosen": "chosen_at",
         "no rank because": "unranked",
         "credits": "credits_earned",

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import structs
 
 from collidium.client import BestStep, BinnedScore, Metric, Place, Submission, TaskCard
-from collidium.client.quantities import rank_text, written
+from collidium.client.quantities import rank_text, score_text, written
 from collidium_plugins.webapps import charts
 from collidium_plugins.webapps.charts import Datum, Plot, Scale
 
@@ -46,7 +46,7 @@ def history(metric: Metric, steps: Sequence[BestStep], now: datetime) -> Drawing
             x=step.submitted_at.timestamp(),
             y=step.value,
             y_error=step.uncertainty,
-            text=f"{step.hub_username}: {written(step.value, step.uncertainty)}, {_day(step.submitted_at)}",
+            text=f"{step.hub_username}: {_value(metric, step)}, {_day(step.submitted_at)}",
             kind=_kind(metric, step),
         )
         for step in steps
@@ -61,7 +61,7 @@ def history(metric: Metric, steps: Sequence[BestStep], now: datetime) -> Drawing
             (
                 _day(step.submitted_at),
                 step.hub_username,
-                written(step.value, step.uncertainty) + _doubt(metric, step),
+                _value(metric, step) + _doubt(metric, step),
             )
             for step in reversed(steps)
         ],
@@ -103,7 +103,7 @@ def front(card: TaskCard, on_front: Sequence[Place], best: Sequence[Place]) -> D
             (
                 rank_text(place),
                 place.hub_username,
-                *(written(place.scores.get(m.name), place.uncertainties.get(m.name)) for m in (y, x)),
+                *(score_text(place.scores.get(m.name), place.uncertainties.get(m.name), m) for m in (y, x)),
             )
             for place in on_front
         ],
@@ -226,14 +226,18 @@ def _doubt(metric: Metric, step: BestStep) -> str:
 
 
 def _history_text(metric: Metric, steps: Sequence[BestStep]) -> str:
-    end = _step(steps[-1])
+    end = _step(metric, steps[-1])
     if len(steps) == 1:
         return f"One step so far: {end}{_doubt(metric, steps[0])}."
-    return f"The last {len(steps)} steps lead from {_step(steps[0])} to {end}."
+    return f"The last {len(steps)} steps lead from {_step(metric, steps[0])} to {end}."
 
 
-def _step(step: BestStep) -> str:
-    return f"{written(step.value, step.uncertainty)} ({step.hub_username}, {_day(step.submitted_at)})"
+def _value(metric: Metric, step: BestStep) -> str:
+    return score_text(step.value, step.uncertainty, metric)
+
+
+def _step(metric: Metric, step: BestStep) -> str:
+    return f"{_value(metric, step)} ({step.hub_username}, {_day(step.submitted_at)})"
 
 
 def _title(metric: Metric) -> str:

@@ -70,10 +70,11 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
 
     def tables(self) -> Iterable[Table[Any]]:
         card, team = self.challenge.card, [columns.TEAM] * self._has_teams
-        places = columns.places(card) if card else columns.SENT
+        submissions = columns.submissions(card)
+        places = columns.places(card) if card else submissions
         places = [*places[:2], *team, *places[2:]]
         yield Table(places, lambda place: place.submission_id, of="places", id="places", fixed=2)
-        sent = [*columns.SENT[:2], *team, *columns.SENT[2:]]
+        sent = [*submissions[:2], *team, *submissions[2:]]
         yield Table(sent, lambda sent: sent.submission_id, of="submissions", id="sent", fixed=1)
         roster = [*columns.ROSTER[:1], *team, *columns.ROSTER[1:]]
         yield Table(roster, lambda entry: entry.hub_username, of="participants", id="roster", fixed=1)

@@ -78,7 +78,7 @@ def self_reported_scores(sent: Submission, card: TaskCard) -> list[str]:
     for metric in card.metrics:
         if metric.self_reported:
             pays = f"pays {metric.reward:,} credits if it is the best" if metric.reward else "pays nothing"
-            lines.append(f"{metric.name}: {score(sent, metric.name)}; {pays}")
+            lines.append(f"{metric.name}: {score(sent, metric.name, ())}; {pays}")
     return lines
 
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from collidium.client.quantities import origin_of, score_text, written
+from collidium.client.quantities import origin_of, submitted_score
 from collidium_tui.widgets.table import Column
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from collidium.client import Metric, Place, RosterEntry, Submission, TaskCard, Team
 
 #: Width of a name in lists, including the mark of a baseline.
@@ -43,15 +45,12 @@ def places(card: TaskCard) -> list[Column[Place]]:
 
 
 def _score(metric: Metric, card: TaskCard) -> Column[Place]:
-    by_row = metric.self_reported and card.ranks_measured
     is_reported = metric.self_reported and not card.ranks_measured
 
+    metrics = () if is_reported else card.metrics  # the heading says so
+
     def shown(place: Place) -> Text:
-        origin = f" ({origin_of(place)})" if by_row and metric.name in place.scores else ""
-        text = "none"
-        if (value := place.scores.get(metric.name)) is not None:
-            text = score_text(value, place.uncertainties.get(metric.name), metric)
-        return Text(text + origin, justify="right", no_wrap=True)
+        return Text(score(place, metric.name, metrics), justify="right", no_wrap=True)
 
     return Column(
         f"{metric.name} (self-reported)" if is_reported else metric.name,
@@ -61,10 +60,24 @@ def _score(metric: Metric, card: TaskCard) -> Column[Place]:
     )
 
 
-def score(place: Place | Submission, metric: str) -> str:
-    """Format a score with its standard error."""
-    value = place.scores.get(metric)
-    return "none" if value is None else written(value, place.uncertainties.get(metric))
+def score(place: Place | Submission, metric: str, metrics: Iterable[Metric]) -> str:
+    """Format a score by the metrics of its task."""
+    return submitted_score(place, metric, metrics) if metric in place.scores else "none"
+
+
+def submissions(card: TaskCard | None) -> list[Column[Submission]]:
+    """Return the columns of the list of submissions."""
+    return [
+        Column("account", lambda sent: sent.hub_username, longest=LONGEST_NAME),
+        Column("no rank because", lambda sent: sent.unranked or "", longest=LONGEST_REASON),
+        Column("when", lambda sent: sent.submitted_at),
+        Column("scores", lambda sent: scores(sent, card)),
+        Column("earned", lambda sent: sent.credits_earned, right=True),
+        Column("chosen", lambda sent: sent.chosen_at),
+        Column("verified", lambda sent: sent.verified_at),
+        Column("model", model),
+        Column("submission", lambda sent: sent.submission_id),
+    ]
 
 
 def model(linked: Place | Submission) -> str:
@@ -72,9 +85,10 @@ def model(linked: Place | Submission) -> str:
     return f"{linked.model_repo} ({linked.model_claim})" if linked.model_repo else ""
 
 
-def scores(sent: Submission) -> str:
-    """Format all scores of a submission with their standard errors."""
-    return ", ".join(f"{name} {score(sent, name)}" for name in sent.scores)
+def scores(sent: Submission, card: TaskCard | None) -> str:
+    """Format all scores of a submission by the card of its task."""
+    metrics = card.metrics if card else ()
+    return ", ".join(f"{name} {score(sent, name, metrics)}" for name in sent.scores)
 
 
 def role(entry: RosterEntry) -> str:
@@ -99,17 +113,6 @@ def about(card: TaskCard) -> list[str]:
 
 
 TEAM: Column[Any] = Column("team", lambda row: row.team or "", longest=LONGEST_NAME)
-SENT: list[Column[Submission]] = [
-    Column("account", lambda sent: sent.hub_username, longest=LONGEST_NAME),
-    Column("no rank because", lambda sent: sent.unranked or "", longest=LONGEST_REASON),
-    Column("when", lambda sent: sent.submitted_at),
-    Column("scores", scores),
-    Column("earned", lambda sent: sent.credits_earned, right=True),
-    Column("chosen", lambda sent: sent.chosen_at),
-    Column("verified", lambda sent: sent.verified_at),
-    Column("model", model),
-    Column("submission", lambda sent: sent.submission_id),
-]
 ROSTER: list[Column[RosterEntry]] = [
     Column("account", lambda entry: entry.hub_username, longest=LONGEST_NAME),
     Column("sent", lambda entry: entry.submissions, right=True),
