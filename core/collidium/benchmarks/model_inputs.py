@@ -25,6 +25,7 @@ from collidium.errors import ConfigurationError, UnusableDataset
 from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
 from collidium.files.stored import fetch as fetch_stored
+from collidium.files.stored import keep as keep_stored
 
 if TYPE_CHECKING:
     from collidium.contracts.model import ModelInterface
@@ -76,8 +77,7 @@ async def store(
             path = scratch / name
             size = (await asyncio.to_thread(path.stat)).st_size
             table = InputTable(await asyncio.to_thread(sha256_of, path), size, columns[name])
-            if not await platform.storage.exists(key_of(table)):
-                await platform.storage.put_final(key_of(table), path)
+            await keep_stored(platform.storage, key_of(table), path, table.sha256, scratch)
             stored[name] = structs.asdict(table)
     return stored
 

@@ -15,7 +15,7 @@ from collidium.contracts.task import Card, EventRange
 from collidium.datasets import Dataset
 from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
-from collidium.files.stored import fetch
+from collidium.files.stored import fetch, keep
 from collidium.runtime.shared_calls import SharedCalls
 from collidium.runtime.waiting import in_thread
 from collidium.scoring.truth import sketches
@@ -55,8 +55,7 @@ async def store(
         packaged = await in_thread(lambda: _has_packaged(path, card), "sketches")
         size = (await asyncio.to_thread(path.stat)).st_size
         file = _File(await asyncio.to_thread(sha256_of, path), size, tables)
-        if not await platform.storage.exists(_key(file)):
-            await platform.storage.put_final(_key(file), path)
+        await keep(platform.storage, _key(file), path, file.sha256, scratch)
     return structs.asdict(file), packaged
 
 

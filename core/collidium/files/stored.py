@@ -1,12 +1,14 @@
-"""Reads files of the storage: the one place where what is stored is compared with what the database knows."""
+"""Reads and keeps files of the storage: the one place that compares them with the hashes of the database."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
-from collidium.contracts.storage import Storage, StorageUnavailable
+from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable
 from collidium.files.durable import sha256_of
+from collidium.files.held import scratch_directory
 
 
 async def fetch(storage: Storage, key: str, path: Path, sha256: str | None, *, final: bool = False) -> str:
@@ -46,3 +48,15 @@ async def fetch(storage: Storage, key: str, path: Path, sha256: str | None, *, f
             f"the storage returned another file for {key} than was stored (its SHA-256 is {found})"
         )
     return found
+
+
+async def keep(storage: Storage, key: str, path: Path, sha256: str, scratch: Path) -> None:
+    """Store a file that is named by its content, unless the storage has it; a damaged one is replaced.
+
+    ``scratch`` is a directory for the copy that is compared. Raises StorageUnavailable.
+    """
+    async with scratch_directory(scratch) as copies:
+        with suppress(MissingFile, StorageUnavailable):  # if the storage is away, it cannot store either
+            await fetch(storage, key, copies / "stored", sha256, final=True)
+            return
+    await storage.put_final(key, path)

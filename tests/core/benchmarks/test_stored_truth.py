@@ -75,6 +75,24 @@ async def test_another_manifest_is_not_used(platform: Platform) -> None:
     assert await is_opened(platform, row.version)
 
 
+async def test_truth_imported_again_mends_the_storage(platform: Platform) -> None:
+    """Tables, inputs and sketches: what is damaged is stored again, and the copy that shares its file."""
+    row = await TruthVersion.get()
+    files = await truth_versions.stored_files()
+    for key, sha256 in files.items():
+        path = stored(platform, key)
+        assert sha256_of(path) == sha256
+        path.chmod(0o600)
+        with path.open("r+b") as file:  # in place: copies may be hard links
+            file.seek(-9, 2)
+            file.write(b"\xff" * 9)
+        assert sha256_of(path) != sha256
+    assert await import_truth(platform, EventRange(3, 5)) == row.version
+    files = await truth_versions.stored_files()
+    assert {sha256_of(stored(platform, key)) == sha256 for key, sha256 in files.items()} == {True}
+    assert await is_opened(platform, row.version)
+
+
 async def test_truth_from_before_gets_its_hash_when_read(platform: Platform) -> None:
     """Its tables are compared in any case."""
     row = await TruthVersion.get()

@@ -30,7 +30,7 @@ from collidium.contracts.task import EventRange
 from collidium.errors import ConfigurationError
 from collidium.files.durable import sha256_of
 from collidium.files.held import held_directory, lock, locked, scratch_directory
-from collidium.files.stored import fetch
+from collidium.files.stored import fetch, keep
 from collidium.runtime.shared_calls import SharedCalls
 from collidium.runtime.waiting import entered_in_thread
 from collidium.scoring.blocks import TruthBlock
@@ -122,7 +122,7 @@ class Truth:
         (self.directory / MANIFEST).write_text(json.dumps(self.as_dict(), indent=1, allow_nan=False) + "\n")
 
     def move_to(self, place: Path) -> Truth:
-        """Move the directory to ``place`` atomically; an existing version there is kept."""
+        """Move the directory to ``place`` atomically; an existing version there is kept if it is whole."""
         self.save()
         self.directory.chmod(0o755)
         try:
@@ -131,6 +131,9 @@ class Truth:
             # A directory with files is never replaced: another process was first.
             if not place.exists():
                 raise
+            if not _is_whole(place):  # its files may be the storage's own
+                _remove_used(place)
+                self.directory.rename(place)
         return Truth.open(place)
 
     @classmethod
@@ -252,9 +255,8 @@ class TruthCache:
         version differ in when they were made. Raises StorageUnavailable.
         """
         for name, path in truth.paths.items():
-            key = table_key(truth.tables[name])
-            if not await self._storage.exists(key):
-                await self._storage.put_final(key, path)
+            table = truth.tables[name]
+            await keep(self._storage, table_key(table), path, table.sha256, truth.directory.parent)
         key, path = manifest_key(truth.task, truth.version), truth.directory / MANIFEST
         if known is not None:
             async with scratch_directory(truth.directory.parent) as scratch:
@@ -389,6 +391,20 @@ def _hold(directory: Path) -> int | None:
     return None
 
 
+def _is_whole(directory: Path) -> bool:
+    try:
+        Truth.open(directory).verify()
+    except ConfigurationError:
+        return False
+    return True
+
+
+def _remove_used(directory: Path) -> None:
+    """Remove a version; processes that have mapped its files keep them."""
+    with held_directory(directory.parent) as held:
+        directory.rename(held / directory.name)
+
+
 def _by_last_use(root: Path) -> list[tuple[Path, int]]:
     """The versions here and their bytes, without files that are hard links of the storage's."""
     found = []
@@ -404,8 +420,7 @@ def _remove(directory: Path) -> bool:
     try:
         if not lock(descriptor):
             return False
-        with held_directory(directory.parent) as held:
-            directory.rename(held / directory.name)
+        _remove_used(directory)
         return True
     finally:
         os.close(descriptor)
