@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import os
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -39,6 +40,7 @@ from collidium.benchmarks.submissions import (
     giving_back,
     rescoring,
     scorings,
+    standing,
     submitting,
     waiting,
 )
@@ -452,7 +454,9 @@ async def test_a_kill_leaves_no_file_without_a_rank_to_wait_for(platform: Platfo
     assert await closing.end(platform, "tracking")
 
 
-async def test_an_end_that_is_no_longer_retried_goes_on(platform: Platform, tmp_path: Path) -> None:
+async def test_an_end_that_is_no_longer_retried_goes_on(
+    platform: Platform, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
     rows = [await submit(platform, tmp_path, name, keep) for name, keep in (("ada", 0.9), ("bob", 0.8))]
     await Scoring.filter(truth_version__contains="final").delete()
@@ -465,8 +469,11 @@ async def test_an_end_that_is_no_longer_retried_goes_on(platform: Platform, tmp_
     assert not await closing.end(platform, "tracking")
     assert await waiting.number() == waiting.Number(2, 2)
     await waiting.leave_out("tracking", rows[0].id, "lost", **BY)
-    assert not await closing.end(platform, "tracking")
-    await Submission.filter(id=rows[1].id).update(standing="disqualified", rank_score=None, represents=False)
+    with caplog.at_level(logging.DEBUG, "tortoise.db_client"):
+        assert not await closing.end(platform, "tracking")
+    (read,) = [sql for sql in caplog.messages if "waiting_files" in sql]
+    assert "reason" not in read  # no rows, each second
+    await standing.disqualify(platform, "tracking", rows[1].id, "x", take_back=True, pays=True, **BY)
     assert await closing.end(platform, "tracking")
     assert not await WaitingFile.exists()
 

@@ -18,7 +18,7 @@ from collidium.benchmarks import challenges, notices, rewards, truth_versions
 from collidium.benchmarks.leaderboard import RankCounter
 from collidium.benchmarks.models import Best, Challenge, Submission
 from collidium.benchmarks.rewards import RewardRules, is_paid
-from collidium.benchmarks.submissions import bests, scorings
+from collidium.benchmarks.submissions import bests, scorings, waiting
 from collidium.benchmarks.submissions.bests import Decision
 from collidium.benchmarks.submissions.representatives import represent
 from collidium.database import execute_many, rows_of, transactional
@@ -151,6 +151,7 @@ async def begin(change: StandingChange, challenge: Challenge, selected: QuerySet
     else:
         gone = {"rank_score": None, "represents": False, "raised_best": False}
         await selected.update(standing=new.standing, standing_reason=new.reason, **gone)
+        await waiting.retry_unranked({row.id for row in rows})
     await represent(challenge.name, target.truth_version, {row.participant for row in rows})
     decision = None
     if decides:

@@ -152,20 +152,24 @@ def _retry_at(rows: Sequence[WaitingFile]) -> datetime | None:
 async def is_paused(target: Target) -> bool:
     """Whether files wait, and none is due.
 
-    Those that are no longer retried are due once an hour, as one may have lost what made it count.
+    Those that are no longer retried are due once an hour, and when one has lost its rank.
     """
     pending = _of(target).filter(left_out_at__isnull=True)
-    rows = await pending
-    if rows and _retry_at(rows) is None:
-        await give_up(target)  # an operator may have disqualified them
-        rows = await pending.all()
-    if not rows:
-        return False
-    retry_at = _retry_at(rows)
-    if retry_at is None:
-        due = pending.filter(retry_at__lte=now())
-        return not await due.update(retry_at=now() + PAUSES.longest)
-    return retry_at > now()
+    times = pending.annotate(first=Min("since"), next=Min("retry_at")).group_by("challenge")
+    (found,) = await times.values("first", "next") or [None]
+    if found is None or found["next"] > now():
+        return found is not None
+    if found["next"] >= found["first"] + RETRIED_FOR:
+        await give_up(target)
+        await pending.filter(retry_at__lte=now()).update(retry_at=now() + PAUSES.longest)
+    return False
+
+
+async def retry_unranked(submission_ids: Collection[str]) -> None:
+    """Make files that wait due: their submissions have lost their rank, and may hold up nothing now."""
+    for some in in_chunks(list(submission_ids)):
+        waits = WaitingFile.filter(submission_id__in=some, left_out_at__isnull=True)
+        await waits.update(retry_at=now())
 
 
 @dataclass(frozen=True, slots=True)
