@@ -156,7 +156,7 @@ async def is_paused(target: Target) -> bool:
     """
     pending = _of(target).filter(left_out_at__isnull=True)
     times = pending.annotate(first=Min("since"), next=Min("retry_at")).group_by("challenge")
-    (found,) = await times.values("first", "next") or [None]
+    found = next(iter(await times.values("first", "next")), None)
     if found is None or found["next"] > now():
         return found is not None
     if found["next"] >= found["first"] + RETRIED_FOR:
