@@ -1,4 +1,8 @@
-"""Versions of truth that operators imported, and the public datasets with their events."""
+"""Versions of truth that operators imported, and the public datasets with their events.
+
+Where the events of a truth are published is looked up when it is imported: commit, size and presence are
+facts then.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _TABLES: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(enc
 SCHEMAS: Final[Mapping[str, pa.Schema]] = {
     table: _schema(columns) for table, columns in _TABLES["hosted"].items()
 }
-#: The tables of the built-in pipeline, hosted columns first.
+#: The tables of the built-in pipeline, hosted columns first. SCHEMAS stays what hosted files have.
 EXTENDED: Final[Mapping[str, pa.Schema]] = {
     **SCHEMAS,
     **{

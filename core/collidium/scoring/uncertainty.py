@@ -177,7 +177,10 @@ def _spread(values: Sequence[float], groups: int) -> list[float]:
 def standard_errors(
     replicates: Mapping[str, Sequence[float]], counts: Mapping[str, Counts] | None = None
 ) -> dict[str, float]:
-    """The standard error of each metric with replicates; at least the Poisson error of small ``counts``."""
+    """The standard error of each metric with replicates; at least the Poisson error of small ``counts``.
+
+    A metric that some draws lack has none.
+    """
     errors = {name: _scatter(values) for name, values in replicates.items()}
     for name in errors.keys() & (counts or {}).keys():
         errors[name] = max(errors[name], _error_of_few(*(counts or {})[name]))

@@ -49,7 +49,8 @@ PREFIX: Final = "PLATFORM_"
 CLIENT_NAMES: Final = frozenset({"PLATFORM_BACKEND"})
 #: Settings by their former names, which hold until the next release.
 RENAMED: Final = {"PLATFORM_PLATFORM_TAG": "PLATFORM_TAG"}
-#: The value of secrets in ``deploy/collidium.env.example``, which must be replaced.
+#: The value of secrets in ``deploy/collidium.env.example``, which must be replaced. Length is not
+#: checked: tests, courses and old installations have short ones.
 _EXAMPLE: Final = "CHANGE-ME"
 _HOW_TO_MAKE: Final = "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
 
