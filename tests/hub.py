@@ -74,7 +74,8 @@ class HubServer:
 
     @property
     def uploads(self) -> list[Path]:
-        return sorted((self.directory / "uploads").glob("*"))
+        """Unfinished files; not the xorbs of uploads by Xet, which stay for a while."""
+        return sorted(path for path in (self.directory / "uploads").glob("*") if path.is_file())
 
 
 @pytest.fixture(scope="session")

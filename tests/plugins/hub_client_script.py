@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
+import struct
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -16,7 +18,7 @@ from typing import Any
 
 from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 
-# By path: a buffer is never sent by Xet, so that it would show nothing of how this is avoided.
+# By path: some versions never send a buffer by Xet.
 LARGE_BYTES = 11 * 1024**2
 
 api = HfApi()
@@ -92,12 +94,32 @@ def do_large() -> None:
 
 
 def do_xet() -> None:
-    """Where this version uploads by Xet alone, its error says what to set."""
+    """All ways to upload what does not go inside the commit, in each compression of Xet."""
     repo = make("xet")
-    path = directory / "hits.parquet"
-    path.write_bytes(b"PAR1" * 100)
-    error = error_of(lambda: api.upload_file(path_or_fileobj=path, path_in_repo="hits.parquet", repo_id=repo))
-    assert "HF_HUB_DISABLE_XET=1" in error or (not error and api.file_exists(repo, "hits.parquet")), error
+    folder = directory / "xet"
+    folder.mkdir(exist_ok=True)
+    contents = {
+        "tiny.parquet": b"PAR1" * 100,
+        "random.bin": random.Random(1).randbytes(LARGE_BYTES),
+        "floats.parquet": struct.pack("<300000f", *(100 + n % 977 / 977 for n in range(300_000))),
+        "text.parquet": b"".join(b"event %d\n" % n for n in range(100_000)),
+    }
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    upload: dict[str, Any] = {"repo_id": repo, "repo_type": "model", "folder_path": folder}
+    api.upload_file(path_or_fileobj=folder / "random.bin", path_in_repo="one/random.bin", repo_id=repo)
+    api.upload_folder(**upload, path_in_repo="all")
+    (folder / "more.parquet").write_bytes(contents["random.bin"][:3_000_000] + b"and more")
+    if large := getattr(api, "upload_large_folder", None):  # not in 2.x
+        large(**upload, print_report=False)
+    else:
+        api.upload_folder(**upload)
+    down = Path(snapshot_download(repo, cache_dir=directory / "cache"))
+    for name in ("more.parquet", *contents):
+        assert (down / name).read_bytes() == (folder / name).read_bytes(), name
+    for name, content in contents.items():
+        assert (down / "all" / name).read_bytes() == content, name
+    assert (down / "one/random.bin").read_bytes() == contents["random.bin"]
 
 
 def do_settings() -> None:

@@ -96,7 +96,7 @@ def test_newest_client(run: Run, scenario: str) -> None:
 
 @pytest.mark.parametrize("version", OLDER)
 def test_older_client_smoke(run: Run, version: str) -> None:
-    """Where older clients fail at an endpoint with a path; without a word about Xet, which they offer."""
+    """Where older clients fail at an endpoint with a path; Xet, which they offer, is not taken."""
     for scenario, raised in run(version, "smoke", "xet", xet=True).items():
         assert raised is None, f"{scenario}: {raised}"
 
@@ -106,9 +106,13 @@ def test_newest_client_where_the_hub_has_nothing(run: Run) -> None:
     assert raised is None, raised
 
 
-def test_newest_client_without_the_setting(run: Run) -> None:
-    raised = run(INSTALLED, "xet", xet=True)["xet"]
+@pytest.mark.parametrize("version", [INSTALLED, "1.20.1"])
+def test_client_uploads_by_xet(platform: ServerProcess, run: Run, version: str) -> None:
+    xorbs = platform.data_dir / "hub/uploads/xet"
+    before = set(xorbs.glob("*/*/*"))
+    raised = run(version, "xet", xet=True)["xet"]
     assert raised is None, raised
+    assert set(xorbs.glob("*/*/*")) > before
 
 
 @pytest.mark.long

@@ -163,7 +163,7 @@ def test_the_headers_of_a_file(hub: HubServer, file_url: str) -> None:
         ("ada", "/api/models?search=%00%ff%27", 200, None),
         ("ada", "/api/models?" + "&".join(f"filter={n}" for n in range(50)), 400, None),
         ("ada", "/api/models/ada/ranges/commits/main?cursor=" + "0" * 40, 404, "RevisionNotFound"),
-        ("ada", "/api/xet/x", 400, None),
+        ("ada", "/api/xet/x", 404, None),
         ("ada", "/api/models/ada/ranges/discussions", 501, None),
         ("ada", "/api/models/ada/ranges/lfs-files?cursor=x", 400, None),
         (None, "/api/models/ada/none/lfs-files", 401, "RepoNotFound"),

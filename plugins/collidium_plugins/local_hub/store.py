@@ -1,6 +1,6 @@
 """Storage of the hub in one directory: metadata in SQLite, contents named by their SHA-256, and its keys.
 
-The keys sign tokens that expire: upload addresses and consent tickets.
+The keys sign tokens that expire: upload addresses, permits to upload by Xet, and consent tickets.
 
 Several server processes share it. Every write transaction takes the write lock first, so that none fails
 half-way with a busy database.
@@ -27,6 +27,7 @@ from typing import Any, Final
 from collidium.files.data_directory import make_private, make_private_file
 from collidium.files.held import HeldFile, sweep
 from collidium.files.write_ahead_log import BUSY_SECONDS, use_write_ahead_log
+from collidium_plugins.local_hub.xet import Sessions
 
 #: Migrations, one per schema version. Released ones never change.
 VERSIONS: Final = sorted(Path(__file__).with_name("schema").glob("*.sql"))
@@ -172,13 +173,16 @@ class Store:
         make_private_file(directory / "hub.sqlite3")
         self.database = Database(directory / "hub.sqlite3")
         self.blobs = Blobs(directory / "blobs", directory / "uploads")
+        self.sessions = Sessions(self.blobs.uploads / "xet")
         with self.database.writing() as db:
             self.upload_key = shared_secret(db, "uploads", secrets.token_bytes(32))
+            self.xet_key = shared_secret(db, "xet", secrets.token_bytes(32))
             self.ticket_key = shared_secret(db, "tickets", secrets.token_bytes(32))
 
     def tidy(self) -> None:
-        """Remove what killed processes left behind."""
+        """Remove what killed processes left behind, and uploads by Xet that have expired."""
         sweep(self.blobs.uploads)
+        self.sessions.end_idle()
         self.delete_unused(self.blobs.every())
 
     def delete_unused(self, candidates: Iterable[str], asked_at: float = math.inf) -> None:
@@ -194,6 +198,7 @@ class Store:
             contents = [row[0] for row in db.execute(named, (account_id,))]
             db.execute("DELETE FROM repos WHERE owner_id = ?", (account_id,))
             db.execute("DELETE FROM accounts WHERE id = ?", (account_id,))
+        self.sessions.erase(account_id)
         self.delete_unused(contents)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,8 +24,15 @@ from collidium_plugins.local_hub.names import KINDS, Kind
 from collidium_plugins.local_hub.openid.requests import AuthorizationError, Client
 from collidium_plugins.local_hub.repositories import Target
 from collidium_plugins.local_hub.store import Store
-from collidium_plugins.local_hub.web import context, files, repos, signing_in, tokens, uploads
-from collidium_plugins.local_hub.web.context import TOKEN_PATH, authenticate, caller, failure, raw_segments
+from collidium_plugins.local_hub.web import context, files, repos, signing_in, tokens, uploads, xet
+from collidium_plugins.local_hub.web.context import (
+    TOKEN_PATH,
+    XET_PATH,
+    authenticate,
+    caller,
+    failure,
+    raw_segments,
+)
 
 _KIND: Final = "<any(models,datasets,spaces):kind>"
 _PAGES: Final = "<any(datasets,spaces):kind>"
@@ -61,7 +68,10 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("GET", f"/{_PAGES}/<namespace>/<name>/resolve/<anything:rest>", files.resolve),
     ("POST", f"{_REPO}/preupload/<anything:rest>", uploads.preupload),
     ("POST", f"{_REPO}/commit/<anything:rest>", uploads.commit),
-    ("GET", f"{_REPO}/xet-write-token/<anything:rest>", uploads.refuse_xet),
+    ("GET", f"{_REPO}/xet-write-token/<anything:rest>", xet.write_token),
+    ("POST", f"{XET_PATH}<session>/v1/xorbs/default/<xorb>", xet.put_xorb),
+    ("POST", f"{XET_PATH}<session>/shards", xet.put_shard),
+    ("POST", f"{XET_PATH}<session>/v<int(min=1,max=2):version>/shards", xet.put_shard),
     ("POST", f"{_LFS}/objects/batch", uploads.lfs_batch),
     ("POST", f"/{_PAGES}{_LFS}/objects/batch", uploads.lfs_batch),
     ("POST", f"{_LFS}/verify", uploads.lfs_verify),
@@ -116,6 +126,12 @@ def make_blueprint(
         await asyncio.to_thread(opened.tidy)
         context.begin(context.Hub(opened, client, proxies))
 
+    @blueprint.while_app_serving
+    async def end_idle_uploads() -> AsyncGenerator[None, None]:
+        task = asyncio.create_task(xet.end_idle_hourly())
+        yield
+        task.cancel()
+
     blueprint.after_app_serving(context.end)
     return blueprint
 
@@ -139,9 +155,6 @@ _NO_SPACES: Final = (501, "This hub stores the files of Spaces and does not run 
 async def _unknown(**_: Any) -> Response:
     status, message = 404, "This hub has no such address"
     match raw_segments():
-        case ["api", "xet", _]:
-            # Xet's client would retry a 5xx for minutes.
-            status, message = 400, "This hub does not support Xet: set HF_HUB_DISABLE_XET=1"
         case ["api", kind, _, _, verb, *_] if kind in KINDS:
             status, message = _UNSUPPORTED.get(verb, _NO_SPACES if kind == "spaces" else (status, message))
     raise HubError(status, message)

@@ -29,6 +29,8 @@ from collidium_plugins.local_hub.store import Store
 _EXTENSION: Final = "collidium_local_hub"
 #: Requests here have an application's credentials in the Authorization header instead of a token.
 TOKEN_PATH: Final = "/oauth/token"  # noqa: S105 -- an address
+#: Requests below have a permit to upload by Xet in the Authorization header instead of a token.
+XET_PATH: Final = "/api/xet/"
 #: Maximum size of a JSON document or form: 256 files with their first bytes, or some thousand paths.
 DOCUMENT_BYTES: Final = 4 * 1024**2
 #: Maximum size of a sign-in form.
@@ -56,6 +58,9 @@ class Hub:
     committers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "hub-commits"))
     #: Held by the commit of each account, so that those of one account leave threads to others.
     committing: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    #: Uploads by Xet have up to 64 GiB to assemble.
+    unpackers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "hub-xet"))
+    assembling: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
 
 def begin(opened: Hub) -> None:
@@ -66,7 +71,7 @@ def begin(opened: Hub) -> None:
 async def end() -> None:
     """Close the hub after all requests. Commits of disconnected clients are still finished."""
     ended: Hub = current_app.extensions.pop(_EXTENSION)
-    for threads in (ended.readers, ended.writers, ended.committers):
+    for threads in (ended.readers, ended.writers, ended.committers, ended.unpackers):
         await asyncio.to_thread(threads.shutdown)
     ended.store.close()
 
@@ -90,6 +95,31 @@ async def in_thread(
     """
     call = partial(copy_context().run, function, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(threads, call)
+
+
+async def in_turn(
+    turns: WeakValueDictionary[int, asyncio.Lock],
+    account: int,
+    threads: ThreadPoolExecutor,
+    function: Callable[P, T],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Run ``function`` in a thread, after those of the same account.
+
+    The work of a client that has disconnected goes on, and so does its turn.
+    """
+    turn = turns.setdefault(account, asyncio.Lock())
+    await turn.acquire()
+    work = asyncio.ensure_future(in_thread(threads, function, *args, **kwargs))
+    work.add_done_callback(lambda done: _end_turn(turn, done))
+    return await asyncio.shield(work)
+
+
+def _end_turn(turn: asyncio.Lock, done: asyncio.Future[Any]) -> None:
+    turn.release()
+    if not done.cancelled():
+        done.exception()  # retrieved, as the client may have disconnected
 
 
 async def reading(work: Callable[[sqlite3.Connection], T]) -> T:
@@ -143,7 +173,8 @@ async def authenticate() -> None:
     """Identify the caller. Rejects an invalid token on every route."""
     header = request.headers.get("Authorization", "")
     g.hub_caller = None
-    if header and request.path != f"{HUB_PATH}{TOKEN_PATH}":
+    path = request.path.removeprefix(HUB_PATH)
+    if header and path != TOKEN_PATH and not path.startswith(XET_PATH):
         scheme, _, token = header.partition(" ")
         caller = await reading(lambda db: owner_of(db, token.strip()))
         if scheme.lower() != "bearer" or caller is None:

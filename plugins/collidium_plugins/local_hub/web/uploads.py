@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from dataclasses import asdict, dataclass
 from time import monotonic
@@ -40,6 +39,7 @@ from collidium_plugins.local_hub.web.context import (
     flag,
     hub,
     in_thread,
+    in_turn,
     json_response,
     reading,
     revision_and_path,
@@ -55,7 +55,6 @@ BATCH_OBJECTS: Final = 1000
 FILE_BYTES: Final = 64 * 1024**3
 #: A client requests all upload URLs first and may need hours before it uses the last.
 UPLOAD_SECONDS: Final = 12 * 3600
-XET_ADVICE: Final = "this-hub-does-not-support-Xet;set-HF_HUB_DISABLE_XET=1"
 COMMIT_BYTES: Final = 2 * 1024**3
 
 
@@ -118,14 +117,6 @@ def _mode(path: str, size: int) -> str:
     return "lfs" if is_large and size > 0 else "regular"
 
 
-async def refuse_xet(target: Target) -> Response:
-    """``GET …/xet-write-token/{revision}``: redirects to a URL that says what to do
-
-    Newer versions of huggingface_hub try Xet whatever the hub responds, and show only the URL of an error.
-    """
-    return Response("", 307, {"Location": f"{base_url()}/api/xet/{XET_ADVICE}"})
-
-
 # -- contents ------------------------------------------------------------------------------------------------
 
 
@@ -186,11 +177,12 @@ async def put_content() -> Response:
         if received.size_bytes != upload.size or received.sha256 != upload.sha256:
             raise invalid("The content differs in size or SHA-256 from what was announced")
         await received.move_to(blobs.path(upload.sha256))
-    await writing(lambda db: _reference_upload(db, upload))
+    await writing(lambda db: reference_upload(db, upload))
     return json_response({})
 
 
-def _reference_upload(db: sqlite3.Connection, upload: Upload) -> None:
+def reference_upload(db: sqlite3.Connection, upload: Upload) -> None:
+    """Reference a content from the repository it was uploaded to; raises HubError, and deletes it then."""
     try:
         if not db.execute("SELECT 1 FROM repos WHERE id = ?", (upload.repo_id,)).fetchone():
             raise repo_not_found(anonymous=False)
@@ -221,20 +213,10 @@ async def commit(target: Target) -> Response:
     uploads = hub().store.blobs.uploads
     async with receive_to_file(request, uploads, COMMIT_BYTES, part=None, media_types=None) as received:
         account = target.caller.id if target.caller else 0
-        turn = hub().committing.setdefault(account, asyncio.Lock())
-        await turn.acquire()
-        work = asyncio.ensure_future(in_thread(hub().committers, _commit, target, branch, received))
-        work.add_done_callback(lambda done: _end_turn(turn, done))
-        # The commit of a client that has disconnected goes on, and so does its turn.
-        repo, made = await asyncio.shield(work)
+        threads = hub().committers
+        repo, made = await in_turn(hub().committing, account, threads, _commit, target, branch, received)
     document = {"success": True, "commitOid": made.oid, "commitUrl": f"{page_url(repo)}/commit/{made.oid}"}
     return json_response(document)
-
-
-def _end_turn(turn: asyncio.Lock, done: asyncio.Future[Any]) -> None:
-    turn.release()
-    if not done.cancelled():
-        done.exception()  # retrieved, as the client may have disconnected
 
 
 def _commit(target: Target, branch: str, received: ReceivedFile) -> tuple[Repo, Commit]:
