@@ -25,6 +25,7 @@ from tests.plugins.test_hub_http import commit
 from tests.waiting import eventually
 
 from collidium.testing.processes import isolated_environment
+from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.store import Store, sign
 from collidium_plugins.local_hub.xet import SESSION_SECONDS, Sessions
 
@@ -275,7 +276,7 @@ def closing_hub(hub: HubServer) -> Iterator[HubServer]:
         hub.end()
 
 
-def test_sessions_end_when_idle_or_erased(tmp_path: Path) -> None:
+def test_sessions_end_when_idle(tmp_path: Path) -> None:
     sessions = Sessions(tmp_path / "xet")
     name = sessions.open(1, 7)
     assert sessions.open(1, 7) == name
@@ -287,9 +288,16 @@ def test_sessions_end_when_idle_or_erased(tmp_path: Path) -> None:
     sessions.end_idle()
     assert not path.exists()
     assert sessions.open(1, 7) != name
-    sessions.erase(1)
-    assert list((tmp_path / "xet").iterdir()) == []
-    sessions.end_idle()
+
+
+def test_erased_account_leaves_no_xorbs(tmp_path: Path) -> None:
+    with closing(Store(tmp_path)) as store:
+        with store.database.writing() as db:
+            anna, ben = (accounts.add(db, name).id for name in ("anna", "ben"))
+        names = [store.sessions.open(account, 1) for account in (anna, ben)]
+        store.erase(anna)
+        store.tidy()
+        assert [path.name for path in (tmp_path / "uploads/xet").glob("*/*")] == names[1:]
 
 
 def test_repository_that_is_gone_takes_no_xorbs(own_hub: HubServer) -> None:
