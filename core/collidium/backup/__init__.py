@@ -40,6 +40,7 @@ from collidium.backup.contents import (
     storage_of,
     tables,
 )
+from collidium.backup.objects import drop_others, objects
 from collidium.contracts.storage import StorageUnavailable
 from collidium.errors import ConfigurationError, Conflict, InvalidInput
 from collidium.files import durable
@@ -172,6 +173,7 @@ async def restore(settings: Settings, source: Path, progress: Progress | None = 
         raise InvalidInput(_REFUSED, errors=[{"field": "backup", "detail": problem} for problem in problems])
     await asyncio.to_thread(make_private, settings.data_dir)
     await asyncio.to_thread(sweep, settings.data_dir)
+    before = await objects(settings.database) if settings.sqlite_file is None else []
     async with scratch_directory(settings.data_dir) as scratch:
         await asyncio.to_thread(_copy_back, backup, source, scratch, progress)
         reached("restore.copied")
@@ -181,8 +183,10 @@ async def restore(settings: Settings, source: Path, progress: Progress | None = 
             await database.migrate(settings.database)
             async with database.connected(settings.database):
                 named = await named_files()
-        except BaseException:  # raised again, with the data directory empty
+        except BaseException:  # raised again, with data directory and database empty
             await asyncio.to_thread(_remove_restored, settings)
+            if settings.sqlite_file is None:
+                await drop_others(settings.database, before)
             raise
     return msgspec.structs.replace(backup, missing=await missing_files(named, backup.files, settings))
 

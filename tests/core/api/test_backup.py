@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import signal
+import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -22,7 +25,9 @@ import pytest
 from tests.waiting import eventually
 
 from collidium import backup, database, settings
+from collidium.backup import contents
 from collidium.backup.contents import DATABASES
+from collidium.backup.objects import drop_others, objects
 from collidium.files.held import locked
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess, run_command
@@ -268,6 +273,50 @@ def test_a_crafted_backup_is_refused_and_nothing_is_left(
         assert (refused.returncode != 0, "Traceback" in refused.stderr) == (True, False), problem
         assert problem in refused.stderr
         assert files_below(target.data_dir) == []
+
+
+#: As if a later release had migrated the database.
+_LATER = (
+    "INSERT INTO tortoise_migrations (app, name, applied_at) "
+    "SELECT app, '9999_later', applied_at FROM tortoise_migrations LIMIT 1"
+)
+_MORE = "CREATE SCHEMA a; CREATE TYPE a.b AS ENUM ('c'); CREATE SEQUENCE d"
+
+
+async def test_a_failed_restore_leaves_the_database_empty(
+    copied: Path, database_url: str, tmp_path: Path
+) -> None:
+    """A second try finds it as the first has: here the dump is whole, but of a later release."""
+    target = ServerProcess(tmp_path / "restored", database_url, SETTINGS)
+    (name,) = {path.name for path in copied.iterdir()} & set(DATABASES.values())
+    file, manifest = copied / name, copied / "manifest.json"
+    good = file.read_bytes(), manifest.read_bytes()
+    is_sqlite = name == DATABASES["sqlite"]
+    empty = [] if is_sqlite else await objects(database_url)
+    if is_sqlite:
+        with closing(sqlite3.connect(file)) as db:
+            db.execute(_LATER)
+            db.commit()
+    else:
+        done(target, "restore", str(copied))
+        async with database.connected(database_url):
+            await database.connection().execute_script(f"{_LATER}; {_MORE}")
+        options = ("--format=custom", "--no-owner", f"--file={file}")
+        await asyncio.to_thread(contents._run, database_url, "pg_dump", *options)
+        await drop_others(database_url, empty)
+        rmtree(target.data_dir)
+    described: dict[str, Any] = json.loads(good[1])
+    size, hashed = file.stat().st_size, sha256(file.read_bytes()).hexdigest()
+    described["files"][name] = {"bytes": size, "sha256": hashed}
+    manifest.write_text(json.dumps(described))
+    refused = run(target, "restore", str(copied))
+    assert refused.returncode != 0
+    assert "9999_later" in refused.stderr
+    assert files_below(target.data_dir) == []
+    assert is_sqlite or await objects(database_url) == empty
+    file.write_bytes(good[0])
+    manifest.write_bytes(good[1])
+    done(target, "restore", str(copied))
 
 
 def test_the_log_of_a_deleted_database_is_not_restored(made: tuple[Path, list[str]], tmp_path: Path) -> None:
