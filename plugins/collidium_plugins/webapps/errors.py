@@ -101,7 +101,10 @@ async def _response(
     kept = {name: value for name, value in (headers or {}).items() if name in _KEPT}
     try:
         heading = _TITLES.get(status, title)
-        response = await _page(status, heading, detail, errors, kept.get("Retry-After"), form)
+        back = await forms.page_to_return_to() if status == 401 else ""
+        response = await _page(status, heading, detail, errors, kept.get("Retry-After"), form, back)
+        if page := back or form:
+            forms.remember(response, page)
     except Exception:  # there must be a page in any case
         logger.exception("the page of an error cannot be shown")
         response = _plain(_TITLES.get(status, title), detail)
@@ -117,10 +120,9 @@ async def _page(
     errors: Sequence[Mapping[str, Any]],
     retry_after: str | None,
     form: str,
+    back: str,
 ) -> Response:
-    sign_in = (
-        f"/web/sign-in?{urlencode({'next': await forms.page_to_return_to()})}" if status == 401 else None
-    )
+    sign_in = f"/web/sign-in?{urlencode({'next': back})}" if back else None
     return await render(
         "error.html",
         status=status,

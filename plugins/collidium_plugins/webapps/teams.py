@@ -18,6 +18,7 @@ from collidium_plugins.webapps.rendering import (
     see_other,
     with_query,
 )
+from collidium_plugins.webapps.sign_in import forms
 
 #: Submissions of a team per page.
 PAGE: Final = 20
@@ -35,9 +36,9 @@ WORDS: Final = {
 async def show(
     name: str, refusal: CollidiumError | None = None, invitation: Invitation | None = None
 ) -> Response:
-    """``GET /leaderboard/<name>/team?invitation=``, with fields of the form in the query"""
+    """``GET /leaderboard/<name>/team?invitation=``, with the fields of a form that was sent"""
     challenge, card = await board_of(name)
-    typed = await request.values
+    typed = await forms.typed()
     code = typed.get("code", "").strip() or request.args.get("invitation", "")
     link = invitation and with_query(f"{origin()}/leaderboard/{name}/team", invitation=invitation.code)
     mine = await backend_as_user().team(name, code[:200] or None)
@@ -78,8 +79,8 @@ async def change(name: str) -> Response:
 
 
 async def show_notifications(refusal: CollidiumError | None = None) -> Response:
-    """``GET /leaderboard/notifications``, with fields of the form in the query or in a rejected form"""
-    known, typed = await backend_as_user().notifications(), await request.values
+    """``GET /leaderboard/notifications``, with the fields of a form that was sent"""
+    known, typed = await backend_as_user().notifications(), await forms.typed()
     ticked = typed.getlist("kind")
     return await render(
         "notifications.html",

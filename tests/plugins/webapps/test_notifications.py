@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import urlencode
 
 from collidium.testing.server import ServerProcess
 
@@ -39,3 +40,23 @@ def test_address_and_kinds_are_set_on_the_page(web: ServerProcess, token: Callab
         assert anna.get("/v1/me/notifications").json() == known
         assert anna.fill_in(PAGE, email="").status_code == 303
         assert anna.get("/v1/me/notifications").json()["email"] is None
+
+
+def test_links_of_other_sites_fill_in_no_address(web: ServerProcess, token: Callable[[str], str]) -> None:
+    """Only what was typed here returns, when the session has ended meanwhile."""
+    typed = {"email": "mallory@evil.example", "kind": "job"}
+    with Visitor(web.base_url) as anna:
+        anna.sign_in(token("prefilled"))
+        for page in (PAGE, f"{PAGE}?{urlencode(typed)}"):
+            shown = anna.get(page).text
+            assert "mallory" not in shown
+            assert 'value="results" checked' in shown
+        form = {**typed, "csrf_token": anna.csrf}
+        anna.cookies.clear()
+        foreign = anna.post(PAGE, data=form, headers={"Origin": "http://evil.example"})
+        assert "mallory" not in anna.sign_in_again(foreign, token("prefilled")).text
+        anna.cookies.clear()
+        again = anna.sign_in_again(anna.post(PAGE, data=form, headers=anna.own), token("prefilled")).text
+        assert 'value="mallory@evil.example"' in again
+        assert ('value="job" checked' in again, 'value="results" checked' in again) == (True, False)
+        assert "mallory" not in anna.get(f"{PAGE}?{urlencode(typed | {'kind': 'results'})}").text

@@ -226,6 +226,7 @@ def test_links_survive_the_end_of_their_session(
     again = anna.sign_in_again(anna.post(page, data=form, headers=anna.own), token(name))
     for field, value in typed.items():
         assert re.search(rf'name="{field}"[^>]* value="{re.escape(escape(value))}"', again.text), field
+    assert "evil" not in anna.get(page, params={"code_url": "https://evil.example"}).text
 
 
 @pytest.mark.parametrize(

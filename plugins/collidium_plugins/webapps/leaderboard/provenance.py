@@ -13,6 +13,7 @@ from collidium.errors import CollidiumError, NotFound
 from collidium_plugins.webapps.context import Route, backend, backend_as_user, may, origin, shell, viewer, web
 from collidium_plugins.webapps.leaderboard import PLACES_OF_ONE, address_of_place, board_of, drawings, rank_of
 from collidium_plugins.webapps.rendering import SHOWN_ON_FORMS, refused, render, retry_after, see_other
+from collidium_plugins.webapps.sign_in import forms
 
 _LINKS: Final = ("model_repo", "code_url", "paper_url")
 
@@ -44,10 +45,11 @@ async def change(submission_id: str) -> Response:
 async def show(
     submission_id: str, typed: Mapping[str, str] | None = None, refusal: CollidiumError | None = None
 ) -> Response:
-    """``GET /leaderboard/submissions/<submission_id>``, with links in the query, or ``typed`` ones"""
+    """``GET /leaderboard/submissions/<submission_id>``, with ``typed`` links"""
     submission = await backend().submission(submission_id)
     challenge, card = await _board(submission)
-    typed = typed or {name: request.args[name] for name in _LINKS if name in request.args}
+    sent = await forms.typed()
+    typed = typed or {name: sent[name] for name in _LINKS if name in sent}
     compared = request.args.get("with", "").strip()
     other = await _other(submission, compared) if compared else None
     return await render(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from hashlib import sha256
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
-from quart import current_app, g, request
+from quart import Response, current_app, g, request
+from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RoutingException
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
@@ -31,6 +34,10 @@ LONGEST: Final = 4000
 #: What is read of a form with a file whose session has ended.
 _HEAD_BYTES: Final = 64 * 1024
 _HEAD_PARTS: Final = 100
+
+#: The cookie with the hash of the page that the last form of an ended session leads back to.
+_TYPED: Final = "collidium_typed"
+_TYPED_SECONDS: Final = 3600
 
 _STATIC: Final = "/web/static/"
 _STREAMS_FORM: Final = "_reads_its_form"
@@ -115,6 +122,31 @@ async def page_to_return_to() -> str:
         fields = await _before_the_file()
     typed = _that_fit(fields, LONGEST - len(page) - 1)
     return local(f"{page}?{'&'.join(typed)}" if typed else page)
+
+
+def remember(response: Response, page: str) -> None:
+    """Let the form of the page to return to be filled in by its query, if a page of ours was sent."""
+    if request.method in browsers.SAFE:
+        return
+    with suppress(Forbidden):
+        browsers.require_own_origin(context.origin())
+        browsers.set_cookie(context.web().settings, response, _TYPED, _digest(page), _TYPED_SECONDS)
+
+
+async def typed() -> MultiDict[str, str]:
+    """Return the fields of the sent form, or those of one that was sent when the session had ended.
+
+    They are in the query of the page to return to. A query that no form of this browser has made fills in
+    nothing, as any other site can link to it.
+    """
+    if request.method not in browsers.SAFE:
+        return await request.form
+    cookie = browsers.read_cookie(context.web().settings, _TYPED)
+    return request.args if cookie == _digest(this_page()) else MultiDict()
+
+
+def _digest(page: str) -> str:
+    return sha256(page.encode()).hexdigest()
 
 
 async def _before_the_file() -> list[tuple[str, str]]:
