@@ -1,20 +1,25 @@
 """Storage ``s3``: files in a bucket of an S3-compatible object store, which several machines can share.
 
-Credentials are those of AWS's tools: ``AWS_*`` variables, web identity tokens, container and instance
-metadata. Incomplete uploads of killed processes stay in the bucket until a lifecycle rule
+Credentials are those of AWS's tools: ``AWS_*`` variables, their files, web identity tokens, container and
+instance metadata. No redirect is followed: it would send file and session token to a host that the store
+names. Incomplete uploads of killed processes stay in the bucket until a lifecycle rule
 (``AbortIncompleteMultipartUpload``) removes them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from datetime import timedelta
+from contextlib import closing, contextmanager
+from http.client import responses
+from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable, check_key, probe
@@ -24,8 +29,6 @@ from collidium.hookspecs import hookimpl
 from collidium.settings import MEBIBYTE
 
 if TYPE_CHECKING:
-    from obstore.store import S3Store
-
     from collidium.settings import Settings
 
 Result = TypeVar("Result")
@@ -34,7 +37,12 @@ Result = TypeVar("Result")
 _PART_BYTES: Final = 8 * MEBIBYTE
 _PARTS_AT_ONCE: Final = 4
 _CALLS_AT_ONCE: Final = 32
-_REASONS: Final = (r"<Code>(\w+)</Code>", r"status code: (\d+ [A-Z][\w ]*)")
+#: Bytes read between looks at the time, and the time that one file may take.
+_READ_BYTES: Final = 64 * 1024
+_READ_SECONDS: Final = 3600
+#: A busy store is asked again.
+_ATTEMPTS: Final = 3
+_NO_CREDENTIALS: Final = "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 
 
 @hookimpl
@@ -51,12 +59,15 @@ class S3Storage(Storage):
     name = "s3"
 
     def __init__(self, settings: Settings) -> None:
+        _check_packages(settings)
         self.url = settings.storage_s3_url
-        self._store = _open(settings)
+        self._settings = settings
+        bucket, _, prefix = self.url.removeprefix("s3://").partition("/")
+        self._bucket, self._prefix = bucket, prefix and f"{prefix}/"
+        self._opening = Lock()
+        self._client: Any = None
+        # Not asyncio's default pool, which a hanging store would block.
         self._threads = ThreadPoolExecutor(_CALLS_AT_ONCE, "collidium-s3")
-
-    # In threads: with obstore's asyncio calls, the interpreter sometimes (2 of 25) crashes at exit. Not in
-    # asyncio's default pool, which a hanging store would block.
 
     async def put(self, key: str, path: Path) -> None:
         await self._call(self._put, check_key(key), path)
@@ -75,100 +86,147 @@ class S3Storage(Storage):
             await probe(self, Path(directory))
 
     async def close(self) -> None:
-        """Cancel queued calls. Connections are closed with the process."""
+        """Cancel queued calls. Connections in use are closed at the end of their calls."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._client is not None:
+            self._client.close()
 
     async def _call(self, function: Callable[..., Result], *arguments: Any) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
-    def _put(self, key: str, path: Path) -> None:
-        import obstore
+    def _object(self, key: str) -> dict[str, str]:
+        return {"Bucket": self._bucket, "Key": self._prefix + key}
 
-        with path.open("rb") as file, self._store_errors():
-            obstore.put(self._store, key, file, chunk_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE)
+    def _put(self, key: str, path: Path) -> None:
+        from boto3.s3.transfer import TransferConfig
+
+        parts = TransferConfig(
+            multipart_threshold=_PART_BYTES,
+            multipart_chunksize=_PART_BYTES,
+            max_concurrency=_PARTS_AT_ONCE,
+            preferred_transfer_client="classic",
+        )
+        parts.max_in_memory_upload_chunks = 1  # that wait; as many as are sent at once are in memory, too
+        checksum = self._settings.storage_s3_checksum.upper()
+        options = {"ChecksumAlgorithm": checksum} if checksum else {}
+        with path.open("rb") as file, self._connected() as client:
+            client.upload_fileobj(file, **self._object(key), ExtraArgs=options, Config=parts)
 
     def _get(self, key: str, path: Path) -> None:
-        import obstore
-
-        with self._store_errors():
-            found = obstore.get(self._store, key)
-        copy = HeldFile.create(path.parent)
-        try:
-            with self._store_errors():
-                for data in found.stream(_PART_BYTES):
-                    copy.write(data, found.meta["size"])
-            if copy.size != found.meta["size"]:
-                raise StorageUnavailable(f"{self.url}: {key} ended after {copy.size} bytes")
-            copy.path.replace(path)
-        finally:
-            copy.let_go()
+        with self._connected() as client:
+            found = client.get_object(**self._object(key))
+        size = found.get("ContentLength", 0)
+        end = monotonic() + _READ_SECONDS
+        with closing(found["Body"]) as body:
+            copy = HeldFile.create(path.parent)
+            try:
+                with self._connected():
+                    for data in body.iter_chunks(_READ_BYTES):
+                        copy.write(data, copy.size + len(data))
+                        if copy.size > size or monotonic() > end:
+                            break
+                if copy.size != size:
+                    raise StorageUnavailable(f"{self.url}: {key} ended after {copy.size} of {size} bytes")
+                copy.path.replace(path)
+            finally:
+                copy.let_go()
 
     def _exists(self, key: str) -> bool:
-        import obstore
-
         try:
-            with self._store_errors():
-                obstore.head(self._store, key)
+            with self._connected() as client:
+                client.head_object(**self._object(key))
         except MissingFile:
             return False
         return True
 
     def _delete(self, key: str) -> None:
-        import obstore
-
-        with self._store_errors():
-            obstore.delete(self._store, key)
+        with self._connected() as client:
+            client.delete_object(**self._object(key))
 
     @contextmanager
-    def _store_errors(self) -> Iterator[None]:
-        from obstore.exceptions import BaseError
+    def _connected(self) -> Iterator[Any]:
+        """The client, whose errors become the storage's.
+
+        Without their causes: the store's response may hold the rejected session token.
+        """
+        from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+        from botocore.parsers import ResponseParserError
+        from urllib3.exceptions import HTTPError
 
         try:
-            yield
-        except (BaseError, FileNotFoundError) as error:
-            # Without its cause: the store's response may hold the rejected session token.
-            reason = _reason(str(error))
-            if isinstance(error, FileNotFoundError) and reason != "NoSuchBucket":
+            with self._opening:
+                # Metadata that did not answer is asked again by the next call.
+                self._client = self._client or _open(self._settings)
+            yield self._client
+        except ClientError as error:
+            reason = _reason(error.response)
+            # Not those of the service of credentials.
+            if error.operation_name in {"GetObject", "HeadObject"} and reason in {
+                "NoSuchKey",
+                "404 Not Found",
+            }:
                 raise MissingFile(f"{self.url}: {reason}") from None
+            raise StorageUnavailable(f"{self.url}: {reason}") from None
+        except NoCredentialsError:
+            raise StorageUnavailable(f"{self.url}: {_NO_CREDENTIALS}") from None
+        except (BotoCoreError, ResponseParserError, HTTPError, KeyError) as error:
+            reason = f"the object store cannot be reached ({type(error).__name__})"
             raise StorageUnavailable(f"{self.url}: {reason}") from None
 
 
-def _open(settings: Settings) -> S3Store:
+def _check_packages(settings: Settings) -> None:
     try:
-        from obstore.store import S3Store
+        import boto3  # noqa: F401
     except ModuleNotFoundError:
-        raise ConfigurationError(
-            "PLATFORM_STORAGE_S3_URL needs obstore: pip install 'collidium[s3]'"
-        ) from None
+        raise ConfigurationError("PLATFORM_STORAGE_S3_URL needs boto3: pip install 'collidium[s3]'") from None
+    if settings.storage_s3_checksum == "crc64nvme" and find_spec("awscrt") is None:
+        raise ConfigurationError("PLATFORM_STORAGE_S3_CHECKSUM=crc64nvme needs awscrt: pip install awscrt")
 
-    bucket, _, prefix = settings.storage_s3_url.removeprefix("s3://").partition("/")
-    endpoint = settings.storage_s3_endpoint
-    timeout = timedelta(seconds=settings.storage_s3_timeout_seconds)
-    chosen = {
-        "endpoint": endpoint,
-        "region": settings.storage_s3_region,
-        "checksum_algorithm": settings.storage_s3_checksum,
-    }
-    return S3Store(
-        bucket,
-        prefix=prefix or None,
-        config={name: value for name, value in chosen.items() if value},  # type: ignore[arg-type]  # by name
-        virtual_hosted_style_request=not settings.storage_s3_path_style,
-        disable_bulk_delete=True,  # not supported by every server
-        client_options={
-            "allow_http": endpoint.startswith("http://"),
-            "connect_timeout": timedelta(seconds=5),
-            "read_timeout": timeout,
-            "timeout": timedelta(hours=1),
-        },
-        # A request that timed out is not retried.
-        retry_config={"max_retries": 3, "retry_timeout": timeout / 2},
+
+def _open(settings: Settings) -> Any:
+    """A client. It has the credentials that are there now."""
+    from boto3.session import Session
+    from botocore.config import Config
+    from botocore.exceptions import NoCredentialsError
+
+    session = Session()
+    if session.get_credentials() is None:
+        raise NoCredentialsError
+    client = session.client(
+        "s3",
+        endpoint_url=settings.storage_s3_endpoint or None,
+        region_name=settings.storage_s3_region
+        or os.environ.get("AWS_REGION")
+        or session.region_name
+        or "us-east-1",
+        config=Config(
+            s3={"addressing_style": "path" if settings.storage_s3_path_style else "virtual"},
+            connect_timeout=5,
+            read_timeout=settings.storage_s3_timeout_seconds,
+            retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+            max_pool_connections=_CALLS_AT_ONCE * _PARTS_AT_ONCE,
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+        ),
     )
+    client.meta.events.register_first("needs-retry.s3", _before_repeating)
+    return client
 
 
-def _reason(text: str) -> str:
-    """The store's error code, else the status or a message about the connection."""
-    if re.search("/latest/(api/token|meta-data)", text):  # instance metadata, the last source of credentials
-        return "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-    found = (re.search(pattern, text) for pattern in _REASONS)
-    return next((match[1].strip() for match in found if match), "the object store cannot be reached")
+def _before_repeating(request_dict: dict[str, Any], caught_exception: Exception | None, **_: Any) -> None:
+    """Repeat no call in the region that a response names, nor one that waited as long as it may."""
+    from botocore.exceptions import ReadTimeoutError
+
+    request_dict["context"]["s3_redirect"]["redirected"] = True  # as if botocore had done so already
+    if isinstance(caught_exception, ReadTimeoutError):
+        raise caught_exception
+
+
+def _reason(response: Any) -> str:
+    """The store's error code, or the status where it sent none."""
+    status = response["ResponseMetadata"]["HTTPStatusCode"]
+    code = str(response["Error"].get("Code", ""))
+    reason = (
+        code if re.fullmatch(r"[A-Za-z]\w{,63}", code) else f"{status} {responses.get(status, '')}".strip()
+    )
+    return f"{reason}; redirects are not followed" if 300 <= status < 400 else reason

@@ -247,7 +247,7 @@ async def test_missing_credentials_are_named(
 ) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
-    monkeypatch.setenv("AWS_METADATA_ENDPOINT", f"http://127.0.0.1:{unused_tcp_port}")
+    monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", f"http://127.0.0.1:{unused_tcp_port}")
     with pytest.raises(StorageUnavailable, match="no credentials; set AWS_ACCESS_KEY_ID"):
         await storage_on(s3_server.url).check()
 
@@ -289,6 +289,6 @@ def test_the_plugin_is_loaded_if_configured(tmp_path: Path) -> None:
 
 
 def test_a_missing_dependency_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(ConfigurationError, match=r"collidium\[s3\]"):
         storage_on("https://s3.example")

@@ -84,10 +84,11 @@ def configure(level: str, style: Literal["text", "json"]) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # Libraries that log every call or statement, with values that may be private; and Hypercorn's logger,
     # which logs the server's address a second time.
-    clients = ("httpx", "httpcore", "httpx2", "httpcore2")
+    clients = ("httpx", "httpcore", "httpx2", "httpcore2", "boto3", "botocore", "s3transfer", "urllib3")
     chatty_loggers = (*clients, "tortoise", "tortoise.db_client", "aiosqlite", "asyncio")
     for chatty in (*chatty_loggers, "hypercorn.error"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    logging.getLogger("botocore.credentials").setLevel(logging.ERROR)  # its warnings quote responses
 
 
 def single_line(text: str) -> str:
