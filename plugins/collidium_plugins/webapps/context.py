@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import Context
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import httpx
@@ -14,7 +15,7 @@ from quart import Quart, Response, current_app, g, has_request_context, request
 
 from collidium.api import browsers
 from collidium.client import AsyncClient
-from collidium.client.calls.call import Call, Credential, endpoint
+from collidium.client.calls.call import Call, Credential, endpoint, segment
 from collidium.client.responses import Response as Answer
 from collidium.errors import Unauthenticated, Unavailable
 from collidium.runtime.http_client import HttpClient
@@ -80,6 +81,8 @@ class Web:
     sign_in: Client
     #: Whether the plugin `oidc` offers another provider.
     single_sign_on: bool
+    #: Returns the version of a challenge's leaderboard by the challenge's name.
+    board_version: Callable[[str], Awaitable[Hashable]]
 
 
 @asynccontextmanager
@@ -103,6 +106,7 @@ async def opened(app: Quart, settings: Settings, standalone: Standalone | None) 
             sessions,
             Client(provider, settings.oauth_client_id, secret),
             single_sign_on=SINGLE_SIGN_ON in app.blueprints,
+            board_version=partial(_version_by_call, client) if standalone else _version_in_platform(),
         )
         stack.callback(app.extensions.pop, _EXTENSION)
         yield
@@ -113,6 +117,17 @@ def _sessions_of_platform() -> Sessions:
     from collidium.api.context import platform
 
     return platform().sessions
+
+
+def _version_in_platform() -> Callable[[str], Awaitable[Hashable]]:
+    # Directly, as a call of the API takes several times as long; each kept page needs it.
+    from collidium.benchmarks.leaderboard import current_version
+
+    return current_version
+
+
+async def _version_by_call(client: Backend, challenge: str) -> Hashable:
+    return await client.unread(f"/v1/leaderboard/{segment(challenge)}", {"limit": 1})
 
 
 def over_http() -> BoundedTransport:
@@ -155,6 +170,11 @@ def backend() -> Backend:
 def backend_as_user() -> AsyncClient:
     """Return a client of the backend for the signed-in user. Raises SignInNeeded."""
     return web().client.acting_as(signed_in().token)
+
+
+async def board_version(challenge: str) -> Hashable:
+    """Return the version of a challenge's leaderboard. Raises NotFound."""
+    return await web().board_version(challenge)
 
 
 def signed_in() -> Session:

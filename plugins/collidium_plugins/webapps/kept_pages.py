@@ -1,26 +1,30 @@
-"""Pages for users who have not signed in, kept as long as everything that they show stays the same."""
+"""Pages and parts of pages, kept as long as everything that they show stays the same.
+
+Pages are kept for users who have not signed in; for those who have, what is the same for all.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 from time import monotonic
-from typing import Final
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from cachetools import LRUCache
 from quart import Response, current_app, g, request
 
+from collidium.runtime.shared_calls import SharedCalls
 from collidium.settings import MEBIBYTE
 from collidium_plugins.webapps import context
 
-#: Memory of the pages that a process keeps: of addresses, and of addresses with a query, of which a caller
-#: can make any number, so that they take no room from the others.
-KEPT_BYTES: Final = 12 * MEBIBYTE
-KEPT_QUERY_BYTES: Final = 4 * MEBIBYTE
-#: How long a page is not compared again while its version is the same.
+#: Memory of what a process keeps: of addresses, and of addresses with a query, of which a caller can make any
+#: number, so that they take no room from the others.
+KEPT_BYTES: Final = 24 * MEBIBYTE
+KEPT_QUERY_BYTES: Final = 8 * MEBIBYTE
+#: How long nothing is compared again while the version is the same.
 SURE_SECONDS: Final = 1.0
 _EXTENSION: Final = "collidium.webapps.kept_pages"
 
@@ -28,70 +32,106 @@ _EXTENSION: Final = "collidium.webapps.kept_pages"
 Source = tuple[str, Mapping[str, str | int | bool]]
 
 
+class Sized(Protocol):
+    """What can be kept, and its approximate size in bytes; 0: not to be kept."""
+
+    @property
+    def size(self) -> int: ...
+
+
+V = TypeVar("V", bound=Sized)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    value: Sized
+    #: Of everything that it shows.
+    digest: bytes
+    #: The version when that was compared, and the time.
+    version: object
+    compared_at: float
+
+
 @dataclass(frozen=True, slots=True)
 class _Page:
     body: bytes
     tag: str
-    #: Of everything that it shows.
-    digest: bytes
-    #: The version when that was compared, and the time.
-    version: bytes
-    compared_at: float
+    status: int
+
+    @property
+    def size(self) -> int:
+        return len(self.body) if self.status == HTTPStatus.OK else 0
 
     def response(self) -> Response:
-        response = Response(self.body, content_type="text/html; charset=utf-8")
+        response = Response(self.body, self.status, content_type="text/html; charset=utf-8")
         response.set_etag(self.tag)
         return response
 
 
-async def kept(
-    version: Source, sources: Sequence[Source], make: Callable[[], Awaitable[Response]], *others: object
+async def kept_page(
+    challenge: str, sources: Sequence[Source], make: Callable[[], Awaitable[Response]], *others: object
 ) -> Response:
-    """Return a page as it was made before, if all that it depends on is the same, else that of ``make``.
+    """Return the page of a challenge, that of :func:`kept` unless the user has signed in."""
+    if context.viewer() is not None or g.get("web_session_ended"):
+        return await make()
+
+    async def made() -> _Page:
+        response = await make()
+        await response.add_etag()  # unless it has one
+        return _Page(
+            cast(bytes, await response.get_data()), str(response.get_etag()[0]), response.status_code
+        )
+
+    return (await kept("page", challenge, sources, made, *others)).response()
+
+
+async def kept(
+    kind: str, challenge: str, sources: Sequence[Source], make: Callable[[], Awaitable[V]], *others: object
+) -> V:
+    """Return what was made before, if all that it depends on is the same, else the value of ``make``.
 
     Parameters
     ----------
-    version
-        A cheap call of the backend, whose response changes with most of what the page shows. Within
-        :data:`SURE_SECONDS` of the last comparison no other is made while this is the same: what it does not
-        change with may be seen so much later.
+    kind
+        What it is; of each kind one value is kept for an address.
+    challenge
+        The version of its leaderboard changes with most of what the page shows. Within :data:`SURE_SECONDS`
+        of the last comparison there is no other while it is the same: what it does not change with may be
+        seen so much later.
     sources
-        Calls of the backend. The page is made again when one of their responses or validators changes.
+        Calls of the backend. It is made again when one of their responses or validators changes.
     others
         What else it depends on, except the request's address and the origins of server and hub.
     """
-    if context.viewer() is not None or g.get("web_session_ended"):
-        return await make()
-    pages = _pages()
-    place = request.full_path, context.origin(), context.hub_url(), *map(str, others)
-    unread, page, moment = context.backend().unread, pages.get(place), monotonic()
-    current = await unread(*version)
-    if page and page.version == current and moment < page.compared_at + SURE_SECONDS:
-        return page.response()
-    answers = await asyncio.gather(*(unread(path, query) for path, query in sources))
-    digest = _digest(answers)
-    if page is not None and page.digest == digest:
-        pages[place] = page = replace(page, version=current, compared_at=moment)
-        return page.response()
-    response = await make()
-    body = await response.get_data()
-    if response.status_code == HTTPStatus.OK and isinstance(body, bytes) and len(body) <= pages.maxsize:
-        await response.add_etag()  # unless it has one
-        pages[place] = _Page(body, str(response.get_etag()[0]), digest, current, moment)
-    return response
+    values, running = _kept()
+    place = kind, request.full_path, context.origin(), context.hub_url(), *map(str, others)
+    moment, version = monotonic(), await context.board_version(challenge)
+    found = values.get(place)
+    if found and found.version == version and moment < found.compared_at + SURE_SECONDS:
+        return cast(V, found.value)
+
+    async def compare() -> V:
+        unread = context.backend().unread
+        digest = _digest(await asyncio.gather(*(unread(path, query) for path, query in sources)))
+        found = values.get(place)
+        value = cast(V, found.value) if found and found.digest == digest else await make()
+        if 0 < value.size <= values.maxsize:
+            values[place] = _Kept(value, digest, version, moment)
+        return value
+
+    return cast(V, await running.run((place, version), compare))
 
 
-def _pages() -> LRUCache[object, _Page]:
-    """The pages with or without a query, as the request."""
-    by_path, by_query = current_app.extensions.setdefault(
-        _EXTENSION, (LRUCache(KEPT_BYTES, _size), LRUCache(KEPT_QUERY_BYTES, _size))
+def _kept() -> tuple[LRUCache[object, _Kept], SharedCalls[object, Any]]:
+    """What is kept with or without a query, as the request, and the comparisons that run."""
+    by_path, by_query, running = current_app.extensions.setdefault(
+        _EXTENSION, (LRUCache(KEPT_BYTES, _size), LRUCache(KEPT_QUERY_BYTES, _size), SharedCalls())
     )
-    pages: LRUCache[object, _Page] = by_query if request.query_string else by_path
-    return pages
+    return (by_query if request.query_string else by_path), running
 
 
-def _size(page: _Page) -> int:
-    return len(page.body)
+def _size(kept: _Kept) -> int:
+    return kept.value.size
 
 
 def _digest(parts: Iterable[bytes]) -> bytes:

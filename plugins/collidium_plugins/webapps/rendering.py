@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from jinja2.environment import TemplateModule
 from markupsafe import Markup
-from quart import Response, render_template, request
+from quart import Response, current_app, render_template, request
 
 from collidium import __version__
 from collidium.client import NO_EVENTS
@@ -48,9 +49,7 @@ async def render(template: str, **values: Any) -> Response:
         f"webapps/{template}",
         viewer=viewer,
         csrf_field=lambda: _csrf_field(csrf),
-        asset=asset_address,
         api_base=context.web().api_base,
-        hub=context.hub_url(),
         single_sign_on=context.web().single_sign_on,
         navigation=NAVIGATION,
         path=request.path,
@@ -58,16 +57,31 @@ async def render(template: str, **values: Any) -> Response:
         version=__version__,
         foot=context.web().settings,
         guide=GUIDE if guide_directory() else "",
-        team_word=team_word,
-        shell=context.shell,
-        no_events=NO_EVENTS,
-        written=written,
-        score_text=score_text,
-        rank_text=rank_text,
-        origin_of=origin_of,
+        **_shared(),
         **values,
     )
     return Response(text, content_type="text/html; charset=utf-8")
+
+
+async def render_parts(template: str, **values: Any) -> TemplateModule:
+    """Render a template whose variables and macros are parts of a page, without what is a user's."""
+    found = current_app.jinja_env.get_template(f"webapps/{template}")
+    return await found.make_module_async({**_shared(), **values})
+
+
+def _shared() -> dict[str, Any]:
+    """Variables that do not depend on the user."""
+    return {
+        "asset": asset_address,
+        "hub": context.hub_url(),
+        "team_word": team_word,
+        "shell": context.shell,
+        "no_events": NO_EVENTS,
+        "written": written,
+        "score_text": score_text,
+        "rank_text": rank_text,
+        "origin_of": origin_of,
+    }
 
 
 async def part(response: Response) -> Response:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
+from jinja2.environment import TemplateModule
+from markupsafe import Markup
 from msgspec import structs
 from quart import Response, request
 from werkzeug.datastructures import MultiDict
@@ -21,10 +23,10 @@ from collidium.errors import CollidiumError
 from collidium.hub.cards import rendered
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route, backend
-from collidium_plugins.webapps.kept_pages import Source, kept
+from collidium_plugins.webapps.kept_pages import Source, kept, kept_page
 from collidium_plugins.webapps.leaderboard import drawings
 from collidium_plugins.webapps.leaderboard.drawings import Drawing
-from collidium_plugins.webapps.rendering import render, see_other, with_query
+from collidium_plugins.webapps.rendering import render, render_parts, see_other, with_query
 
 #: Places per page.
 ROWS: Final = 50
@@ -169,10 +171,46 @@ async def show(name: str) -> Response:
         (board, picked.query),
         (f"{board}/self-reported", {"limit": APART}),
     ]
-    return await kept((board, {"limit": 1}), sources, partial(_show, name, picked), _moment())
+    parts = partial(kept, "parts", name, sources, partial(_parts, name, picked), _moment())
+    return await kept_page(name, sources, partial(_show, picked, parts), _moment())
 
 
-async def _show(name: str, picked: Picked) -> Response:
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What all users see of a page: values of its template, rendered parts, and the rows of the places."""
+
+    values: Mapping[str, Any]
+    module: TemplateModule
+    rows: Sequence[tuple[Place, Markup]]
+    size: int
+
+
+async def _show(picked: Picked, parts: Callable[[], Awaitable[_Parts]]) -> Response:
+    shared = await parts()
+    card: TaskCard = shared.values["card"]
+    return await render(
+        "leaderboard.html",
+        **shared.values,
+        parts=shared.module,
+        rows=shared.rows,
+        picked=picked,
+        quota=await viewers_quota(card),
+        own=await _own(card) if shared.rows else {},
+    )
+
+
+async def _parts(name: str, picked: Picked) -> _Parts:
+    values = await _values(name, picked)
+    module = await render_parts("leaderboard-parts.html", **values, picked=picked)
+    row = module.row  # type: ignore[attr-defined]  # a macro of the template
+    rows = [(place, await row(place)) for place in values["places"]]
+    texts = [value for value in vars(module).values() if isinstance(value, str)]
+    # The values from which they were made take about as much.
+    size = 2 * sum(map(len, (*texts, *(text for _, text in rows))))
+    return _Parts(values, module, rows, size)
+
+
+async def _values(name: str, picked: Picked) -> dict[str, Any]:
     challenge, card = await board_of(name)
     listed = (await backend().challenges()).items
     challenges = [one for one in listed if one.truth_version or one.name == name]
@@ -190,25 +228,21 @@ async def _show(name: str, picked: Picked) -> Response:
     columns = columns_of(card, places)
     is_start = not picked.is_part and not picked.cursor
     apart = await backend().self_reported(card.name, limit=APART) if is_start and card.ranks_measured else ()
-    return await render(
-        "leaderboard.html",
-        apart=list(apart),
-        challenge=challenge,
-        challenges=challenges,
-        rules=rules,
-        announcements=list(zip(challenge.announcements, announced, strict=True)),
-        card=card,
-        places=places.items,
-        columns=columns[:COLUMNS],
-        more_columns=len(columns[COLUMNS:]),
-        short=_is_short(challenge, places),
-        picked=picked,
-        next=places.next_cursor and picked.address(card.name, places.next_cursor),
-        first=picked.cursor and picked.address(card.name),
-        quota=await viewers_quota(card),
-        own=await _own(card) if places.items else {},
-        drawings=await _drawings(card) if is_start and places.items else [],
-    )
+    return {
+        "apart": list(apart),
+        "challenge": challenge,
+        "challenges": challenges,
+        "rules": rules,
+        "announcements": list(zip(challenge.announcements, announced, strict=True)),
+        "card": card,
+        "places": places.items,
+        "columns": columns[:COLUMNS],
+        "more_columns": len(columns[COLUMNS:]),
+        "short": _is_short(challenge, places),
+        "next": places.next_cursor and picked.address(card.name, places.next_cursor),
+        "first": picked.cursor and picked.address(card.name),
+        "drawings": await _drawings(card) if is_start and places.items else [],
+    }
 
 
 async def results(name: str) -> Response:
@@ -221,7 +255,7 @@ async def results(name: str) -> Response:
         # Of more teams than these only the first ones are seen to change.
         (f"{challenge}/teams", {"limit": PRINTED}),
     ]
-    return await kept((board, {"limit": 1}), sources, partial(_results, name))
+    return await kept_page(name, sources, partial(_results, name))
 
 
 async def _results(name: str) -> Response:
