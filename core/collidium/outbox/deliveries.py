@@ -94,8 +94,10 @@ async def _lease(ids: list[int], moment: datetime, lease: timedelta) -> list[Att
         row.attempts += 1
     await Delivery.fetch_for_list(rows, "event")
     owners = {row.account_id for row in rows}
-    secrets = {hook.account_id: hook.secret for hook in await Webhook.filter(account_id__in=owners)}
     mailed = {row.account_id for row in rows if row.url == MAIL}
+    hooked = {row.account_id for row in rows if row.url != MAIL}
+    hooks = await Webhook.filter(account_id__in=hooked) if hooked else ()
+    secrets = {hook.account_id: hook.secret for hook in hooks}
     found = {row.account_id: row for row in (await Recipient.filter(account_id__in=mailed) if mailed else ())}
     banned = await accounts.banned_among(owners)
 

@@ -36,11 +36,8 @@ UNION ALL SELECT * FROM (
     WHERE state = 'pending' AND next_attempt_at > ? ORDER BY next_attempt_at, id LIMIT ?
 ) AS ahead
 """
-_NEWEST: Final = """
-SELECT id, account_id, host, next_attempt_at FROM webhook_deliveries
-WHERE state = 'pending' AND next_attempt_at <= ? ORDER BY next_attempt_at DESC, id DESC LIMIT ?
-"""
-#: Each step searches the index for the next receiver and its first delivery, which may not be due.
+#: The newest, which have no step, and a round: each step searches the index for the next receiver and its
+#: first delivery, which may not be due.
 _ROUND: Final = """
 WITH RECURSIVE heads AS (
     SELECT * FROM (
@@ -58,7 +55,12 @@ WITH RECURSIVE heads AS (
             AND other.account_id > heads.account_id ORDER BY account_id, host, next_attempt_at, id LIMIT 1)
     ) WHERE step < ?
 )
-SELECT id, account_id, host, next_attempt_at, next_attempt_at <= ? AS is_due FROM heads ORDER BY step
+SELECT id, account_id, host, next_attempt_at, next_attempt_at <= ? AS is_due, step FROM heads
+UNION ALL SELECT * FROM (
+    SELECT id, account_id, host, next_attempt_at, next_attempt_at <= ? AS is_due, 0 AS step
+    FROM webhook_deliveries WHERE state = 'pending' AND next_attempt_at <= ?
+    ORDER BY next_attempt_at DESC, id DESC LIMIT ?
+) AS newest ORDER BY step
 """
 
 
@@ -77,10 +79,10 @@ class Window:
         """Return due deliveries: the first of each account before the second of any, the oldest first."""
         rows = [*await rows_of(_OLDEST, moment, OLDEST, moment + HORIZON, OLDEST)]
         if len(rows) >= OLDEST:
-            heads = await rows_of(_ROUND, self._reached, HOSTS, ROUND, moment)
-            self._reached = heads[-1]["account_id"] if len(heads) == ROUND else 0
-            rows += [head for head in heads if head["is_due"]]
-            rows += await rows_of(_NEWEST, moment, NEWEST)
+            found = await rows_of(_ROUND, self._reached, HOSTS, ROUND, moment, moment, moment, NEWEST)
+            is_whole_round = not found or found[-1]["step"] < ROUND
+            self._reached = 0 if is_whole_round else found[-1]["account_id"]
+            rows += [row for row in found if row["is_due"]]
         return _ranked(rows)
 
 

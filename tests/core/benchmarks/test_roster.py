@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from urllib.parse import urlsplit
+
 import pytest
 from tests.core.benchmarks.boards import fill, platform, prepare
 
@@ -26,6 +30,24 @@ async def test_roster_pages_are_those_of_the_whole(connected: str) -> None:
         paged += page
         after = page[-1].hub_username
     assert paged == whole
+
+
+@pytest.mark.only_on("sqlite")  # whose steps can be counted
+async def test_a_roster_page_costs_the_same_of_many(connected: str) -> None:
+    """The names after the page are not looked up."""
+    await prepare("toy-2")
+    await fill("toy-2", 300)
+    values = ("toy-2", "", "toy-2", 5, "toy-2", "", "toy-2", "", 5, *["toy-2"] * 3)
+    steps: list[int] = []
+    with closing(sqlite3.connect(urlsplit(connected).path)) as db:
+        whole = db.execute(roster._PEOPLE, values).fetchall()  # reads the schema, too
+        db.set_progress_handler(lambda: steps.append(1), 10)
+        assert db.execute(roster._PEOPLE, values).fetchall() == whole
+        of_many = len(steps)
+        db.execute("DELETE FROM submissions WHERE hub_username > 'user-00029'")
+        steps.clear()
+        assert db.execute(roster._PEOPLE, values).fetchall() == whole
+    assert of_many < 1.2 * len(steps)
 
 
 @pytest.mark.only_on("sqlite")  # PostgreSQL scans small tables

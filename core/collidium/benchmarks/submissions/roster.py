@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 #: The names of a page are looked up one by one in an index, so that no other submissions are read. The member
 #: list may spell a name in another case than its account.
 _PEOPLE: Final = """
-WITH RECURSIVE sent(name_key) AS (
-    SELECT min(lower(hub_username)) FROM submissions WHERE challenge = ? AND lower(hub_username) > ?
+WITH RECURSIVE sent(name_key, step) AS (
+    SELECT min(lower(hub_username)), 1 FROM submissions WHERE challenge = ? AND lower(hub_username) > ?
     UNION ALL
     SELECT (
         SELECT min(lower(hub_username)) FROM submissions
         WHERE challenge = ? AND lower(hub_username) > sent.name_key
-    ) FROM sent WHERE name_key IS NOT NULL
+    ), step + 1 FROM sent WHERE name_key IS NOT NULL AND step < ?
 ), page AS (
     SELECT name_key FROM (
-        SELECT name_key FROM (SELECT name_key FROM sent WHERE name_key IS NOT NULL LIMIT ?) AS sending
+        SELECT name_key FROM sent WHERE name_key IS NOT NULL
         UNION SELECT lower(hub_username) FROM team_members WHERE challenge = ? AND lower(hub_username) > ?
         UNION SELECT name_key FROM challenge_members WHERE challenge = ? AND name_key > ?
     ) AS names ORDER BY name_key LIMIT ?
