@@ -153,10 +153,19 @@ async def history_response(challenge: str, query_args: HistoryQuery) -> Response
     return await _conditional(version, page)
 
 
+async def validator(challenge: str) -> str:
+    """Return the ETag of a challenge's leaderboard, for pages of this process; raises NotFound."""
+    return _tag(await boards.current_version(challenge))
+
+
+def _tag(version: BoardVersion) -> str:
+    return f"{version.truth_version}-{version.revision}"
+
+
 async def _conditional(version: BoardVersion, page: WrittenPage, mark: str = "") -> Response:
     """Return the page, or 304 if the caller has this version already."""
     response = page.response()
-    response.set_etag(f"{version.truth_version}-{version.revision}{mark}")
+    response.set_etag(_tag(version) + mark)
     return await response.make_conditional(request)
 
 
@@ -202,7 +211,7 @@ async def results_response(name: str, query: ResultsQuery) -> Response:
         body or _cached(kept, (version, query), await _encoded(version, query)), content_type=content_type
     )
     response.headers.set("Content-Disposition", "attachment", filename=f"{name}-results.{query.format}")
-    response.set_etag(f"{version.truth_version}-{version.revision}")
+    response.set_etag(_tag(version))
     return await response.make_conditional(request)
 
 

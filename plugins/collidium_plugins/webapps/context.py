@@ -120,10 +120,10 @@ def _sessions_of_platform() -> Sessions:
 
 
 def _version_in_platform() -> Callable[[str], Awaitable[Hashable]]:
-    # Directly, as a call of the API takes several times as long; each kept page needs it.
-    from collidium.benchmarks.leaderboard import current_version
+    # Without a request, which takes several times as long; each kept page needs it.
+    from collidium.api.leaderboards import validator
 
-    return current_version
+    return validator
 
 
 async def _version_by_call(client: Backend, challenge: str) -> Hashable:
