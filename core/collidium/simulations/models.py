@@ -10,8 +10,11 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final
 
+import msgspec
 from tortoise import fields
 from tortoise.models import Model
+
+from collidium.order import Order
 
 
 class SimulationRequest(Model):
@@ -24,13 +27,11 @@ class SimulationRequest(Model):
     request_id = fields.CharField(max_length=32, unique=True)
     account_id = fields.BigIntField()
     hub_username = fields.CharField(max_length=96)
+    # The whole order as JSON, and what queries search for; all by order_columns.
+    order_json = fields.TextField(db_default="{}")
     channel = fields.CharField(max_length=64)
-    events = fields.IntField()
-    pileup = fields.IntField()
     # Decimal digits, as a seed has up to 128 bits.
     seed = fields.CharField(max_length=39)
-    # Systematic variation, empty for none.
-    vary = fields.CharField(max_length=200, default="")
     pipeline_version = fields.CharField(max_length=64)
     config_hash = fields.CharField(max_length=64)
     private = fields.BooleanField(default=False)
@@ -95,6 +96,18 @@ class SimulationRequest(Model):
             ("channel", "id"),
             ("state", "finished_at"),
         )
+
+    @property
+    def order(self) -> Order:
+        """The order; fields that are newer than the row have their defaults."""
+        return msgspec.json.decode(self.order_json, type=Order, strict=False)
+
+
+def order_columns(order: Order) -> dict[str, str]:
+    """Return the columns of an order."""
+    seed = str(order.seed)
+    text = msgspec.json.encode(order.parameters | {"seed": seed}).decode()
+    return {"order_json": text, "channel": order.channel, "seed": seed}
 
 
 class HistoryLine(Model):

@@ -28,7 +28,14 @@ from collidium.errors import Forbidden, TooManyRequests, Unavailable
 from collidium.order import Order
 from collidium.runtime.failpoints import reached
 from collidium.simulations import totals, transitions
-from collidium.simulations.models import HistoryLine, Reader, SimulationRequest, State, Step
+from collidium.simulations.models import (
+    HistoryLine,
+    Reader,
+    SimulationRequest,
+    State,
+    Step,
+    order_columns,
+)
 from collidium.simulations.orders import estimate
 from collidium.simulations.transitions import view
 
@@ -168,11 +175,7 @@ def _new_row(
         request_id=uuid.uuid4().hex,
         account_id=account.id,
         hub_username=account.hub_username,
-        channel=order.channel,
-        events=order.events,
-        pileup=order.pileup,
-        seed=order.seed,
-        vary=order.vary,
+        **order_columns(order),
         pipeline_version=platform.pipeline_version,
         config_hash=config_hash,
         private=delivery.private,

@@ -395,7 +395,7 @@ def operator_view(row: SimulationRequest, history: Sequence[HistoryLine]) -> rec
 def _derived(row: SimulationRequest, history: Sequence[HistoryLine] | None) -> dict[str, Any]:
     first = records.Moment(at=row.created_at, state=State.QUEUED, reason=None)
     return {
-        "seed": int(row.seed),
+        **row.order.parameters,
         "estimated_completion_seconds": max(1, round(row.node_seconds)),
         "cancel_requested": row.cancel_requested_at is not None,
         "runner_is_mock": row.is_mock,

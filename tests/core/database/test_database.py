@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import sqlite3
 import subprocess
@@ -24,6 +25,8 @@ from collidium.accounts.models import Account
 from collidium.database import connections
 from collidium.database.connections import APP
 from collidium.errors import ConfigurationError
+from collidium.order import LARGEST_SEED, Order
+from collidium.simulations.models import SimulationRequest, order_columns
 from collidium.testing.databases import Databases, sqlite_url
 
 TRANSACTIONS = [database.transactional, database.transactional_at_once]
@@ -87,6 +90,32 @@ async def test_tables_without_a_record_are_reported(migrated_database_url: str) 
         await database.migrate(migrated_database_url)
 
 
+async def _orders_of_0_4_0() -> dict[str, Order]:
+    """The orders in the columns of 0.4.0; one is added that needs all of them."""
+    (row,) = await database.rows_of("SELECT * FROM simulation_requests")
+    longest = {
+        "channel": 'a"\\é',
+        "events": 7,
+        "pileup": 200,
+        "seed": str(LARGEST_SEED),
+        "vary": "field=0.99",
+    }
+    added = dict(row) | {"id": 2, "request_id": "r2", "handle": "r2"} | longest
+    values = ", ".join("?" * len(added))
+    await database.together(
+        database.Statement(
+            f"INSERT INTO simulation_requests ({', '.join(added)}) VALUES ({values})", [*added.values()]
+        )
+    )
+    rows = await database.rows_of(
+        "SELECT request_id, channel, events, pileup, seed, vary FROM simulation_requests"
+    )
+    return {
+        row["request_id"]: Order(row["channel"], row["events"], row["pileup"], int(row["seed"]), row["vary"])
+        for row in rows
+    }
+
+
 @pytest.mark.parametrize("release", sorted(RELEASES.iterdir()), ids=lambda release: release.name)
 async def test_database_of_a_release_is_upgraded(_databases: Databases, release: Path) -> None:  # noqa: PT019 -- it makes several
     """Run fill_release again after a change to the schema of a release that is not out yet."""
@@ -99,14 +128,23 @@ async def test_database_of_a_release_is_upgraded(_databases: Databases, release:
         else:
             async with database.connected(url):
                 await database.connection().execute_script(script)
+        async with database.connected(url):
+            ordered = await _orders_of_0_4_0()
         await database.migrate(url)
         assert await database.check(url) == []
         async with database.connected(url):
+            requests = await SimulationRequest.all()
+            await SimulationRequest.filter(request_id="r2").delete()
             assert await accounts.audit() == await simulations.audit() == []
             tables = Tortoise.apps[APP].values() if Tortoise.apps else ()
             empty = {model.__name__ for model in tables if not await model.all()}
             assert not empty & {"Submission", "BenchmarkBest", "CreditTransaction", "SimulationRequest"}
             upgraded = await database.rows_of(COLUMNS[kind])
+        assert {row.request_id: row.order for row in requests} == ordered
+        for row in requests:  # as a new row has them
+            columns = order_columns(ordered[row.request_id])
+            assert (row.channel, row.seed) == (columns["channel"], columns["seed"])
+            assert json.loads(row.order_json) == json.loads(columns["order_json"])
         async with database.connected(new):
             assert upgraded == await database.rows_of(COLUMNS[kind])
 

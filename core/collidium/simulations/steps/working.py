@@ -20,7 +20,6 @@ from collidium.datasets.output import PartFiles
 from collidium.errors import ConfigurationError
 from collidium.hub.client import Hub, HubContested, HubRefused, HubUnavailable
 from collidium.hub.publishing import Target, url_of
-from collidium.order import Order
 from collidium.runtime import logs
 from collidium.runtime.failpoints import reached
 from collidium.simulations import output, publication, transitions
@@ -151,7 +150,7 @@ async def cancel(platform: Platform, row: SimulationRequest) -> None:
 
 
 def _job(row: SimulationRequest) -> Job:
-    return Job(row.request_id, _order(row), row.node_seconds)
+    return Job(row.request_id, row.order, row.node_seconds)
 
 
 async def store(platform: Platform, row: SimulationRequest) -> None:
@@ -187,7 +186,7 @@ async def _keep_parts(platform: Platform, row: SimulationRequest, *, whole: bool
     """Store the parts that are not stored yet, all if ``whole``, else some of the finished; return them."""
     if row.lost_collections >= transitions.MAX_LOST_COLLECTIONS:
         raise output.InvalidOutput(f"reading the output ended {row.lost_collections} processes: {row.reason}")
-    settings, order, handle = platform.settings, _order(row), row.handle or ""
+    settings, order, handle = platform.settings, row.order, row.handle or ""
     runner = platform.runners.get(row.runner)
     finished = await runner.finished_parts(handle)
     kept = await output.stored_parts(row)
@@ -235,7 +234,7 @@ async def publish(platform: Platform, row: SimulationRequest) -> None:
         return
     provenance = Provenance(
         request_id=row.request_id,
-        order=_order(row),
+        order=row.order,
         pipeline_version=row.pipeline_version,
         platform_tag=settings.tag,
         hub=settings.public_hub,
@@ -257,12 +256,8 @@ def _facts(platform: Platform, row: SimulationRequest) -> Mapping[str, str]:
     return platform.pipeline.facts_of(row.channel)
 
 
-def _order(row: SimulationRequest) -> Order:
-    return Order(row.channel, row.events, row.pileup, int(row.seed), row.vary)
-
-
 def _repository(row: SimulationRequest) -> str:
-    return f"{row.hub_username}/{publication.repository_name(_order(row), row.created_at.date())}"
+    return f"{row.hub_username}/{publication.repository_name(row.order, row.created_at.date())}"
 
 
 # -- the end ------------------------------------------------------------------------------------------
