@@ -5,7 +5,6 @@ What a new field still lacks is named by the test that fails; values are tested 
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -18,7 +17,6 @@ import pytest
 
 from collidium.cli.requests import print_request
 from collidium.cli.simulate import simulate as simulate_command
-from collidium.client import Client, local_simulation
 from collidium.contracts import pipeline
 from collidium.order import ORDER_FIELDS, Order
 from collidium.records import SimulationRequest
@@ -34,8 +32,6 @@ FREE = {"seed"}
 @pytest.mark.parametrize(
     "names",
     [
-        pytest.param(inspect.signature(local_simulation.simulate).parameters, id="library-here"),
-        pytest.param(inspect.signature(Client("http://server.example").simulate).parameters, id="client"),
         pytest.param([option.name for option in simulate_command.params], id="command"),
         pytest.param(SimulationRequest.__struct_fields__, id="record"),
         pytest.param(runner_command.PLACEHOLDERS, id="command-of-a-runner"),

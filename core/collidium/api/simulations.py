@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
-
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    RootModel,
-    ValidationError,
-)
+from pydantic import BaseModel, Field
 from quart import Blueprint, Response, request
 from quart_schema import (
     document_headers,
@@ -34,60 +25,15 @@ from collidium.api.answers import (
 from collidium.api.authentication import Caller, signed_in
 from collidium.api.context import platform
 from collidium.api.openapi import PARQUET, parquet_answer, stream_answer
-from collidium.api.problems import schema_refusal
-from collidium.api.schemas import IdempotencyHeaders, example
+from collidium.api.orders import ChannelBody, EstimateQuery, OrderBody, SimulateBody, order_body
+from collidium.api.schemas import IdempotencyHeaders
 from collidium.errors import InvalidInput, NotFound
-from collidium.order import DEFAULT_SEED, LARGEST_SEED, order_of
 from collidium.records import Estimate, OrderLimits, OutputFile, Preset, SimulationRequest
 from collidium.runtime import metrics
 from collidium.simulations import PRESETS, DeliveryOptions, Order, State
 from collidium.simulations.output import storage_key
 
 blueprint = Blueprint("simulations", __name__, url_prefix="/v1")
-
-
-class OrderBody(BaseModel):
-    """Fields that all orders have."""
-
-    #: The domain checks limits, and reports all problems at once.
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    seed: int = Field(
-        DEFAULT_SEED,
-        description="The same config and seed give the same events.",
-        json_schema_extra={"minimum": 0, "maximum": LARGEST_SEED},
-    )
-    vary: str = Field(
-        "",
-        description="Systematic variation, such as `field=0.99`; see `variations` of GET /v1/limits.",
-    )
-    private: bool = Field(False, description="Whether to publish the output in a private repository.")
-    webhook_url: str | None = Field(None, description="HTTPS address that is notified when the request ends.")
-
-
-class ChannelBody(OrderBody):
-    """An order by channel, events and pileup."""
-
-    model_config = example({"channel": "ttbar", "events": 1000, "pileup": 40})
-
-    channel: str = Field(description="Physics process.")
-    events: int = Field(description="Number of hard-scatter events.", json_schema_extra={"minimum": 1})
-    pileup: int = Field(
-        description="Average number of soft interactions overlaid per event.",
-        json_schema_extra={"minimum": 0},
-    )
-
-
-class PresetBody(OrderBody):
-    """An order by the name of a preset."""
-
-    model_config = example({"preset": "ttbar-quick"})
-
-    preset: str = Field(description="One of GET /v1/presets.")
-
-
-class SimulateBody(RootModel[ChannelBody | PresetBody]):
-    """An order of simulated events."""
 
 
 class RequestsQuery(Page):
@@ -101,15 +47,6 @@ class AllRequestsQuery(RequestsQuery):
 
     user: str | None = Field(None, max_length=96, description="Only requests of this account.")
     channel: str | None = Field(None, max_length=64, description="Only requests of this channel.")
-
-
-class EstimateQuery(BaseModel):
-    """The order to estimate."""
-
-    channel: str
-    events: int
-    pileup: int
-    vary: str = ""
 
 
 @blueprint.post("/simulate")
@@ -127,9 +64,9 @@ async def simulate(caller: Caller) -> Response:
     return await ordered(caller, ChannelBody)
 
 
-async def ordered(caller: Caller, channel_body: type[ChannelBody]) -> Response:
+async def ordered(caller: Caller, channel_body: type[OrderBody]) -> Response:
     """Place the order of the request: a preset, or a ``channel_body``."""
-    body = await _body(channel_body)
+    body = await order_body(channel_body)
     delivery = DeliveryOptions(
         token=caller.hub_token,
         token_is_read_only=caller.identity.read_only,
@@ -137,7 +74,7 @@ async def ordered(caller: Caller, channel_body: type[ChannelBody]) -> Response:
         webhook_url=body.webhook_url,
         idempotency_key=request.headers.get("Idempotency-Key"),
     )
-    placed = await simulations.place(platform(), caller.account, _order(body), delivery)
+    placed = await simulations.place(platform(), caller.account, body.order(), delivery)
     metrics.SIMULATIONS.labels("cached" if placed.cached else "queued").inc()
     response = answer(placed, 200 if placed.cached else 202)
     response.headers["Location"] = f"/v1/requests/{placed.request_id}"
@@ -147,9 +84,9 @@ async def ordered(caller: Caller, channel_body: type[ChannelBody]) -> Response:
 @blueprint.get("/estimate")
 @validate_querystring(EstimateQuery)
 @document_response(Estimate)
-async def estimate(query_args: EstimateQuery) -> Response:
+async def estimate(query_args: BaseModel) -> Response:
     """The price of an order."""
-    order = Order(query_args.channel, query_args.events, query_args.pileup, vary=query_args.vary)
+    order = Order(**query_args.model_dump())
     parts = platform()
     is_mock = parts.runner.is_mock
     return answer(simulations.estimate(order, parts.settings, parts.pipeline, is_mock=is_mock))
@@ -260,46 +197,6 @@ def cancelling(request: SimulationRequest) -> Response:
     """Return the response to a cancellation."""
     status = 200 if request.state == State.CANCELLED else 202
     return answer(request, status)
-
-
-# -- parsing of orders ---------------------------------------------------------------------------------
-
-
-async def _body(channel_body: type[ChannelBody]) -> ChannelBody | PresetBody:
-    """Parse the body as a preset or ``channel_body``; raises with all problems."""
-    data = await request.get_json()
-    if not isinstance(data, dict):
-        raise InvalidInput("the body must be a JSON object with channel, events and pileup, or a preset")
-    model = PresetBody if "preset" in data else channel_body
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        raise schema_refusal(error, _other_problems(model, data, error)) from error
-
-
-#: Valid values for fields without any, to check the others.
-_VALID: Final = {"channel": "", "events": 1, "pileup": 0, "preset": next(iter(PRESETS))}
-
-
-def _other_problems(
-    model: type[ChannelBody | PresetBody], data: Mapping[str, Any], error: ValidationError
-) -> list[Mapping[str, Any]]:
-    """Problems of an order in the fields that have the documented shape, while others do not."""
-    wrong = {str(item["loc"][0]) for item in error.errors() if item["loc"]}
-    right = {name: data[name] for name in model.model_fields if name in data and name not in wrong}
-    filled = {name: value for name, value in _VALID.items() if name in model.model_fields}
-    parts = platform()
-    try:
-        simulations.estimate(_order(model.model_validate(filled | right)), parts.settings, parts.pipeline)
-    except InvalidInput as other:
-        return [problem for problem in other.errors if problem.get("field") not in wrong]
-    return []
-
-
-def _order(body: ChannelBody | PresetBody) -> Order:
-    if isinstance(body, ChannelBody):
-        return Order(body.channel, body.events, body.pileup, body.seed, body.vary)
-    return order_of(body.preset, seed=body.seed, vary=body.vary)
 
 
 def _preset(name: str, order: Order) -> Preset | None:

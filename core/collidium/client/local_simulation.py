@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Unpack
 
-from collidium.order import DEFAULT_SEED, UnknownOrder, order_of
+from collidium.order import OrderOptions, UnknownOrder, order_of
 from collidium.pipelines.choice import installed
 from collidium.pipelines.production import CannotSimulate, StageFailed
 from collidium.pipelines.simulating import RunOptions, Simulated
@@ -21,8 +22,6 @@ def simulate(
     pileup: int | None = None,
     *,
     preset: str | None = None,
-    seed: int | None = None,
-    vary: str = "",
     first_event: int = 0,
     lhe: str | Path | None = None,
     output: str | Path | None = None,
@@ -33,6 +32,7 @@ def simulate(
     flat: bool = False,
     progress: Callable[[Progress], None] | None = None,
     note: Callable[[str], None] | None = None,
+    **options: Unpack[OrderOptions],
 ) -> Simulated:
     """Simulate events into a directory, in the format of the published datasets.
 
@@ -45,10 +45,6 @@ def simulate(
         Required unless ``preset`` is given.
     preset : str, optional
         Name of a preset, instead of the first three.
-    seed : int, optional
-        42 by default.
-    vary : str, optional
-        Systematic variation of the detector, for example ``field=0.99,material=1.1``.
     first_event : int
         Id of the first event.
     lhe : str or pathlib.Path, optional
@@ -67,6 +63,9 @@ def simulate(
         Write the tables directly into ``output``, without a card.
     progress, note : callable, optional
         Called with the progress of each stage, and with messages.
+    **options
+        The other fields of an order: ``seed`` (42 by default), ``vary`` (for example
+        ``field=0.99,material=1.1``).
 
     Returns
     -------
@@ -83,7 +82,7 @@ def simulate(
     ConfigurationError
         If the pipeline is not installed.
     """
-    order = order_of(preset, channel, events, pileup, seed=DEFAULT_SEED if seed is None else seed, vary=vary)
+    order = order_of(preset, channel, events, pileup, **options)
     return _simulate(
         order,
         Path(output if output is not None else order.config),

@@ -47,6 +47,8 @@ class OrderField:
     empty: str = "none"
     #: Whether the price depends on it.
     is_priced: bool = True
+    #: Whether a server sets its maximum.
+    is_limited_by_server: bool = False
     #: Whether it counts for the hash of an order at its default, as the fields of 0.4.0 do.
     is_always_hashed: bool = False
 
@@ -66,7 +68,14 @@ class Order(msgspec.Struct, frozen=True):
     channel: Annotated[str, _field("Channel", "Physics process.", is_always_hashed=True)]
     events: Annotated[
         int,
-        _field("Events", "Number of hard-scatter events.", minimum=1, maximum=100_000, is_always_hashed=True),
+        _field(
+            "Events",
+            "Number of hard-scatter events.",
+            minimum=1,
+            maximum=100_000,
+            is_limited_by_server=True,
+            is_always_hashed=True,
+        ),
     ]
     pileup: Annotated[
         int,
@@ -74,6 +83,7 @@ class Order(msgspec.Struct, frozen=True):
             "Pileup",
             "Average number of soft interactions overlaid per event; 200 is that of the High-Luminosity LHC.",
             maximum=200,
+            is_limited_by_server=True,
             is_always_hashed=True,
         ),
     ]

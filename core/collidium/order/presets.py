@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Unpack
+from typing import Any, Final, Unpack
 
 from msgspec import structs
 
@@ -32,15 +32,17 @@ def order_of(
 ) -> Order:
     """Resolve a preset, or channel, events and pileup, to an order.
 
-    Raises UnknownOrder for both, for neither, and for an unknown preset.
+    Options that are None have their defaults. Raises UnknownOrder for both, for neither, and for an unknown
+    preset.
     """
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if preset is None:
         if channel is None or events is None or pileup is None:
             raise UnknownOrder("give channel, events and pileup, or a preset")
-        return Order(channel, events, pileup, **options)
+        return Order(channel, events, pileup, **given)
     if (channel, events, pileup) != (None, None, None):
         raise UnknownOrder("a preset sets channel, events and pileup: give one or the other")
     if preset not in PRESETS:
         detail = f"there is no preset {preset[:100]!r}; there are: {', '.join(PRESETS)}"
         raise UnknownOrder(detail, errors=[{"field": "preset", "detail": detail}])
-    return structs.replace(PRESETS[preset], **options)
+    return structs.replace(PRESETS[preset], **given)

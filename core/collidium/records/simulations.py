@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
+from collidium.order import Order
 from collidium.order import VariationLimits as VariationLimits
 from collidium.records.base import Credits, Record, Time
 
@@ -43,7 +44,7 @@ class JobProgress(Record, frozen=True):
     seconds_left: float | None = None
 
 
-class SimulationRequest(Record, frozen=True):
+class SimulationRequest(Record, Order, frozen=True, kw_only=True):
     """An order of events and its outcome.
 
     ``node_hours`` are estimated until the request has ended; ``reason`` explains its state.
@@ -51,10 +52,6 @@ class SimulationRequest(Record, frozen=True):
 
     request_id: str
     hub_username: str
-    channel: str
-    events: int
-    pileup: int
-    seed: int
     state: State
     created_at: Time
     credits_charged: Credits
@@ -72,7 +69,6 @@ class SimulationRequest(Record, frozen=True):
     private: bool = False
     runner: str | None = None
     pipeline_version: str | None = None
-    vary: Annotated[str, Meta(description="Systematic variation of the detector; empty: none.")] = ""
     progress: Annotated[JobProgress | None, Meta(description="Reported by the runner; null in lists.")] = None
     timeline: Annotated[tuple[Moment, ...], Meta(description="The oldest first; empty in lists.")] = ()
     cached: Annotated[
@@ -88,7 +84,7 @@ class SimulationRequest(Record, frozen=True):
         return self.state in TERMINAL_STATES
 
 
-class OperatedRequest(SimulationRequest, frozen=True):
+class OperatedRequest(SimulationRequest, frozen=True, kw_only=True):
     """A simulation request with details for operators.
 
     ``runner_handle`` identifies the job at the runner. ``step`` is the next step (submit, follow, store,

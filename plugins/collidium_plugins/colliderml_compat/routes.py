@@ -21,9 +21,11 @@ from collidium.api.benchmarks import received_submission
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.operator_schemas import BanBody, FreezeQuery, GrantBody
+from collidium.api.orders import ChannelBody, order_model
 from collidium.api.schemas import Text
-from collidium.api.simulations import ChannelBody, ordered
+from collidium.api.simulations import ordered
 from collidium.benchmarks.submissions import standing
+from collidium.order import ORDER_FIELDS
 from collidium.records import Banned, Frozen
 
 PREFIX: Final = "/compat/colliderml"
@@ -186,10 +188,9 @@ async def freeze(caller: OperatorCaller, query_args: ClientFreeze) -> Response:
     return answer(Frozen(submissions_frozen=query_args.frozen))
 
 
-class ClientOrder(ChannelBody):
-    """An order, by default without pileup."""
-
-    pileup: int = 0
+ClientOrder: Final = order_model(
+    "ClientOrder", "An order, by default without pileup.", ChannelBody, ORDER_FIELDS, pileup=0
+)
 
 
 @signed_in

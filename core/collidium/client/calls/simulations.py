@@ -11,6 +11,7 @@ from urllib.parse import quote
 from collidium.client.calls.call import Call, Credential, endpoint, idempotency_header, not_none, segment
 from collidium.client.downloads import Download
 from collidium.client.responses import listed, returns, single
+from collidium.order import ORDER_FIELDS, OrderField, OrderOptions
 from collidium.records import (
     Account,
     Estimate,
@@ -29,6 +30,10 @@ from collidium.runtime.progress import Progress
 
 _WEBHOOK = "/v1/me/webhook"
 _NOTIFICATIONS = "/v1/me/notifications"
+
+
+def _is_asked(field: OrderField, given: Mapping[str, object]) -> bool:
+    return field.is_priced and given.get(field.name, "") != ""
 
 
 class NotificationChanges(TypedDict, total=False):
@@ -170,12 +175,11 @@ class SimulationCalls:
         events: int | None = None,
         pileup: int | None = None,
         *,
-        seed: int | None = None,
-        vary: str | None = None,
         preset: str | None = None,
         private: bool = False,
         webhook_url: str | None = None,
         idempotency_key: str | None = None,
+        **options: Unpack[OrderOptions],
     ) -> Call[SimulationRequest]:
         """Order simulated events.
 
@@ -183,10 +187,6 @@ class SimulationCalls:
         ----------
         channel, events, pileup
             Required unless ``preset`` is given.
-        seed : int, optional
-            42 by default.
-        vary : str, optional
-            Systematic variation of the detector, for example ``field=0.99,material=1.1``.
         preset : str, optional
             Name of a preset, instead of the first three.
         private : bool
@@ -196,6 +196,9 @@ class SimulationCalls:
         idempotency_key : str, optional
             Repeats with the same key place no second order. By default a key is generated, and the call is
             repeated if the connection breaks.
+        **options
+            The other fields of an order: ``seed`` (42 by default), ``vary`` (for example
+            ``field=0.99,material=1.1``).
 
         Returns
         -------
@@ -215,9 +218,7 @@ class SimulationCalls:
         Unavailable
             If operators have frozen simulation requests.
         """
-        order = not_none(
-            channel=channel, events=events, pileup=pileup, preset=preset, seed=seed, vary=vary or None
-        )
+        order = not_none(channel=channel, events=events, pileup=pileup, preset=preset, **options)
         body = order | not_none(private=private or None, webhook_url=webhook_url)
         headers = idempotency_header(idempotency_key)
         return Call("POST", "/v1/simulate", single(SimulationRequest), json=body, headers=headers)
@@ -328,15 +329,17 @@ class SimulationCalls:
         return Call("POST", f"/v1/requests/{segment(request_id)}/cancel", single(SimulationRequest))
 
     @endpoint
-    def estimate(self, channel: str, events: int, pileup: int, *, vary: str | None = None) -> Call[Estimate]:
+    def estimate(
+        self, channel: str, events: int, pileup: int, **options: Unpack[OrderOptions]
+    ) -> Call[Estimate]:
         """Return the price of an order.
 
         Parameters
         ----------
         channel, events, pileup
             The order.
-        vary : str, optional
-            As for :meth:`simulate`.
+        **options
+            As for :meth:`simulate`; those that the price does not depend on are not sent.
 
         Returns
         -------
@@ -347,7 +350,8 @@ class SimulationCalls:
         InvalidInput
             With all problems in ``errors``.
         """
-        query = not_none(channel=channel, events=events, pileup=pileup, vary=vary or None)
+        given = not_none(channel=channel, events=events, pileup=pileup, **options)
+        query = {field.name: given[field.name] for field in ORDER_FIELDS if _is_asked(field, given)}
         return Call("GET", "/v1/estimate", single(Estimate), Credential.NONE, query=query)
 
     @endpoint
