@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from collidium.cli.context import client
-from collidium.cli.options import DIRECTORY, json_option, limit_option, preset_option, vary_option
+from collidium.cli.options import DIRECTORY, json_option, limit_option, order_options, preset_option
 from collidium.cli.output import (
     ColumnSpec,
     cell,
@@ -21,6 +21,7 @@ from collidium.cli.output import (
     show_value,
 )
 from collidium.cli.progress import progress_bar
+from collidium.order import ORDER_FIELDS, Order, order_text
 from collidium.records import NO_EVENTS
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
     from collidium.client import SimulationRequest
 
+#: What an order has, unless a preset sets it.
+REQUIRED: Final = {field.name for field in ORDER_FIELDS if field.is_required}
 STATES: Final = ("queued", "running", "completed", "failed", "cancelled")
 
 state_option = click.option("--state", type=click.Choice(STATES), help="Only requests in this state.")
@@ -35,33 +38,29 @@ state_option = click.option("--state", type=click.Choice(STATES), help="Only req
 
 @click.command()
 @preset_option
-@click.option("--channel", help="Physics process.")
-@click.option("--events", type=int, help="Number of hard-scatter events.")
-@click.option("--pileup", type=int, help="Soft interactions overlaid per event.")
-@vary_option
+@order_options(field for field in ORDER_FIELDS if field.is_priced)
 @json_option
-def estimate(
-    preset: str | None, channel: str | None, events: int | None, pileup: int | None, vary: str
-) -> None:
+def estimate(preset: str | None, order: dict[str, Any]) -> None:
     """Show the cost of a simulation request, without sending it.
 
     \b
     collidium estimate --channel ttbar --events 1000 --pileup 200
     collidium estimate --preset ttbar-dev
     """
-    if preset is not None and (channel, events, pileup) != (None, None, None):
+    if preset is not None and order.keys() & REQUIRED:
         raise click.UsageError("--preset sets channel, events and pileup: give it alone")
     with client() as server:
         if preset is not None:
             known = {found.name: found for found in server.presets()}
             if preset not in known:
                 raise click.UsageError(f"there is no preset {preset!r}; there are: {', '.join(known)}")
-            channel, events, pileup = known[preset].channel, known[preset].events, known[preset].pileup
-        if channel is None or events is None or pileup is None:
+            named = known[preset]
+            order |= {"channel": named.channel, "events": named.events, "pileup": named.pileup}
+        if REQUIRED - order.keys():
             raise click.UsageError("give --channel, --events and --pileup, or --preset")
-        found = server.estimate(channel, events, pileup, vary=vary)
+        found = server.estimate(**order)
     rows = {
-        "order": f"{found.events} events of {found.channel} at pileup {found.pileup}",
+        "order": order_text(Order(**order), is_priced=True),
         "credits": found.credits,
         "node-hours": found.node_hours,
         "on one node": f"{found.node_seconds:.0f} s",
@@ -191,12 +190,10 @@ def requests(state: str | None, limit: int) -> None:
 def print_request(request: SimulationRequest) -> None:
     """Print a request with its timeline."""
     refunded = f", {cell(request.credits_refunded)} refunded" if request.credits_refunded else ""
-    order = f"{request.events} events of {request.channel} at pileup {request.pileup}, seed {request.seed}"
-    order += f", varied: {request.vary}" if request.vary else ""
     print_record(
         {
             "request": request.request_id,
-            "order": order,
+            "order": order_text(request),
             "state": state_text(request),
             "reason": request.reason,
             "credits": f"{cell(request.credits_charged)} charged{refunded}",

@@ -19,12 +19,13 @@ from collidium.cli.options import (
     EXISTING_FILE,
     json_option,
     key_option,
+    order_options,
     preset_option,
-    vary_option,
 )
 from collidium.cli.output import cell, json_wanted, note, print_record, show_value
 from collidium.cli.progress import duration_text, stage_progress, status_line
 from collidium.cli.requests import print_request, state_text
+from collidium.order import ORDER_FIELDS, order_of
 from collidium.records import NO_EVENTS
 
 if TYPE_CHECKING:
@@ -44,11 +45,7 @@ _LOCAL: Final = ("first-event", "lhe", "pipeline", "runtime", "processes", "time
 
 @click.command()
 @preset_option
-@click.option("--channel", help="Physics process, for example ttbar.")
-@click.option("--events", type=int, help="Number of hard-scatter events.")
-@click.option("--pileup", type=int, help="Soft interactions overlaid per event.")
-@click.option("--seed", type=int, help="Seed of the random parameters; default: 42.")
-@vary_option
+@order_options(ORDER_FIELDS)
 @click.option(
     "--output",
     type=DIRECTORY,
@@ -79,11 +76,7 @@ _LOCAL: Final = ("first-event", "lhe", "pipeline", "runtime", "processes", "time
 def simulate(
     ctx: click.Context,
     preset: str | None,
-    channel: str | None,
-    events: int | None,
-    pileup: int | None,
-    seed: int | None,
-    vary: str,
+    order: dict[str, Any],
     output: Path | None,
     pipeline: str | None,
     runtime: str | None,
@@ -110,18 +103,13 @@ def simulate(
     collidium simulate --remote --preset ttbar-quick --wait
     """
     _reject_options_of_other_mode(ctx, at_server)
-    _check_usage(preset, channel, events, pileup)
+    _check_usage(preset, order)
     if at_server:
-        order = {"channel": channel, "events": events, "pileup": pileup, "seed": seed, "preset": preset}
-        order["vary"] = vary
         delivery = {"private": private, "webhook_url": webhook_url, "idempotency_key": idempotency_key}
-        ctx.exit(_order(wait, **order, **delivery))
-    from collidium.order import DEFAULT_SEED, order_of
+        ctx.exit(_order(wait, preset=preset, **order, **delivery))
     from collidium.pipelines.simulating import RunOptions
 
-    local_order = order_of(
-        preset, channel, events, pileup, seed=DEFAULT_SEED if seed is None else seed, vary=vary
-    )
+    local_order = order_of(preset, **order)
     options = RunOptions(pipeline or "auto", runtime or "auto", processes, time_limit, flat)
     _simulate(local_order, output or Path(local_order.config), options, first_event or 0, lhe)
 
@@ -134,13 +122,12 @@ def _reject_options_of_other_mode(ctx: click.Context, at_server: bool) -> None:
         raise click.UsageError(f"--{given[0]} {reason} --remote")
 
 
-def _check_usage(preset: str | None, channel: str | None, events: int | None, pileup: int | None) -> None:
-    parameters = {"--channel": channel, "--events": events, "--pileup": pileup}
+def _check_usage(preset: str | None, order: dict[str, Any]) -> None:
+    required = [field.name for field in ORDER_FIELDS if field.is_required]
     if preset is not None:
-        given = [name for name, value in parameters.items() if value is not None]
-        if given:
-            raise click.UsageError(f"--preset sets channel, events and pileup: leave out {given[0]}")
-    elif missing := [name for name, value in parameters.items() if value is None]:
+        if given := [name for name in required if name in order]:
+            raise click.UsageError(f"--preset sets channel, events and pileup: leave out --{given[0]}")
+    elif missing := [f"--{name}" for name in required if name not in order]:
         raise click.UsageError(f"give {', '.join(missing)}, or --preset")
 
 

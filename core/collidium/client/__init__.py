@@ -23,6 +23,7 @@ from collidium.client.calls import EventData
 from collidium.client.clients import AsyncClient, Client
 from collidium.client.connection import version_mismatch
 from collidium.hub.sources import forget_token, login_file, save_token
+from collidium.order import ORDER_FIELDS, Order, OrderField, order_text
 
 # Records that calls return.
 from collidium.records import *  # noqa: F403 -- its __all__
@@ -33,12 +34,16 @@ if TYPE_CHECKING:
     from collidium.client.predictions import write_predictions
 
 __all__ = [
+    "ORDER_FIELDS",
     "AsyncClient",
     "Client",
     "EventData",
+    "Order",
+    "OrderField",
     "Simulated",
     "forget_token",
     "login_file",
+    "order_text",
     "save_token",
     "score",
     "simulate",

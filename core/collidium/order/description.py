@@ -5,8 +5,8 @@ from __future__ import annotations
 from collidium.order.declaration import ORDER_FIELDS, Order
 
 
-def order_text(order: Order) -> str:
-    """Describe an order; options at an empty default are left out.
+def order_text(order: Order, *, is_priced: bool = False) -> str:
+    """Describe an order, or what its price depends on; options that are empty are left out.
 
     Examples
     --------
@@ -17,7 +17,7 @@ def order_text(order: Order) -> str:
     options = (
         field.phrase.format(parameters[field.name])
         for field in ORDER_FIELDS
-        if field.phrase and parameters[field.name] != ""
+        if field.phrase and parameters[field.name] != "" and (field.is_priced or not is_priced)
     )
     events = "1 event" if order.events == 1 else f"{order.events:,} events"
     return ", ".join((f"{events} of {order.channel} at pileup {order.pileup}", *options))

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from collidium.datasets.cards import DatasetFile
 from collidium.files import untrusted
 from collidium.files.durable import is_full
@@ -44,17 +46,11 @@ class RunOptions:
     flat: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Simulated:
-    """A dataset that was simulated on this machine."""
+class Simulated(Order, frozen=True, kw_only=True):
+    """An order, and the dataset that was simulated for it on this machine."""
 
     directory: Path
-    config: str
-    channel: str
-    events: int
-    pileup: int
-    seed: int
-    vary: str
+    config: str  # pyright: ignore[reportIncompatibleMethodOverride]  # in the record and in JSON, too
     first_event: int
     pipeline: str
     pipeline_version: str
@@ -113,7 +109,9 @@ def simulate(
             Stages(production, work, choice.runtime, options.processes, report, deadline).run()
             files = place(production, work)
             made = _simulated(production, choice, work, files, time.monotonic() - began)
-            work.finish_all(asdict(made) | {"directory": None, "files": [asdict(file) for file in files]})
+            work.finish_all(
+                structs.asdict(made) | {"directory": None, "files": [asdict(file) for file in files]}
+            )
             return made
     except OSError as error:
         if is_full(error):
@@ -156,8 +154,8 @@ def _simulated(
         tables.setdefault(table, []).append(file.path)
     return Simulated(
         directory=work.directory,
-        config=order.config,
         **order.parameters,
+        config=order.config,
         first_event=production.first_event,
         pipeline=choice.pipeline.name,
         pipeline_version=choice.pipeline.version,

@@ -31,7 +31,7 @@ from collidium.datasets.output import check_output
 from collidium.errors import UnusableDataset
 from collidium.files import durable, untrusted
 from collidium.files.held import locked
-from collidium.order import ORDER_FIELDS
+from collidium.order import ORDER_FIELDS, order_facts, order_title
 from collidium.pipelines.production import CannotSimulate, Production
 
 HIDDEN: Final = ".collidium"
@@ -274,20 +274,15 @@ def dataset_card(production: Production, files: Sequence[DatasetFile]) -> str:
     order, pipeline = production.order, production.pipeline
     events = production.events
     facts = {
-        "channel": order.channel,
-        "events": order.events,
+        **order_facts(order),
         "event ids": f"{events.start} to {events.stop - 1}",
-        "pileup": order.pileup,
-        "seed": order.seed,
-        "systematic variation": order.vary or "none",
         "pipeline": f"{pipeline.name}, version {pipeline.version}",
         **(pipeline.facts_of(order.channel)),
         **(production.lhe.facts if production.lhe else {}),
         "made with": f"Collidium {__version__}",
     }
     generated = None if production.lhe else (pipeline.channels or {}).get(order.channel)
-    number = "one event" if order.events == 1 else f"{order.events:,} events"
-    title = f"{order.channel}: {number} at pileup {order.pileup}"
+    title = order_title(order)
     tags = ["collidium", "particle-physics", "simulation", order.channel]
     description = f"Collision events, simulated by the pipeline {pipeline.name}: {pipeline.title}."
     description += f" Generated: {generated}." if generated else ""

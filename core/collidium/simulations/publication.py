@@ -22,7 +22,7 @@ from collidium.files.stored import fetch
 from collidium.hub import publishing
 from collidium.hub.client import HubRefused, HubUnavailable
 from collidium.hub.publishing import Target, is_sent
-from collidium.order import Order
+from collidium.order import Order, order_facts, order_title
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import entered_in_thread
 from collidium.simulations.output import InvalidOutput, storage_key
@@ -54,17 +54,14 @@ def dataset_card(provenance: Provenance, repo: str) -> str:
     """Return the ``README.md`` of the dataset's repository: front matter for the hub, and tables."""
     order = provenance.order
     facts = {
-        "channel": order.channel,
-        "events": order.events,
-        "pileup": order.pileup,
-        "seed": order.seed,
-        "systematic variation": order.vary or "none",
+        **order_facts(order),
         "pipeline": provenance.pipeline_version,
         **provenance.facts,
         "request": provenance.request_id,
     }
+    title = cards.single_line(order_title(order))
     tags = [provenance.platform_tag, "particle-physics", "simulation", order.channel]
-    body = f"""# {cards.escaped(_title(order))}
+    body = f"""# {cards.escaped(title)}
 
 Collider events simulated to order: hard scatter and parton shower, detector simulation, digitisation and
 reconstruction. Each row is one event; every column but `event_id` holds a list, with one entry for each
@@ -82,7 +79,7 @@ All of it is in `{MANIFEST}` for programs. The same channel, events, pileup, see
 events again.
 """
     splits = {order.config: cards.splits(0, order.events)}
-    return cards.card(cards.front_matter(_title(order), tags, order.events, provenance.files, splits), body)
+    return cards.card(cards.front_matter(title, tags, order.events, provenance.files, splits), body)
 
 
 def manifest(provenance: Provenance) -> bytes:
@@ -108,11 +105,6 @@ def is_manifest_of(content: bytes, provenance: Provenance) -> bool:
     return bool(
         request_id == provenance.request_id and files == {file.path: file.sha256 for file in provenance.files}
     )
-
-
-def _title(order: Order) -> str:
-    events = "one event" if order.events == 1 else f"{order.events:,} events"
-    return f"{cards.single_line(order.channel)}: {events} at pileup {order.pileup}"
 
 
 class RepositoryTaken(HubRefused):

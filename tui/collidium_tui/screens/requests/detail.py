@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from collidium.client import NO_EVENTS, Moment, OperatedRequest, OutputFile, Page
+from collidium.client import NO_EVENTS, Moment, OperatedRequest, OutputFile, Page, order_text
 from collidium_tui.screen import ListData, ListsScreen, OpenedScreen
 from collidium_tui.widgets.form import Question
 from collidium_tui.widgets.table import Column, Table
@@ -108,7 +108,7 @@ def _outcome(request: SimulationRequest) -> str:
 def _question(request: SimulationRequest) -> Question:
     return Question(
         f"Cancel request {request.request_id}",
-        f"{order(request)}; ordered by {request.hub_username}, {state(request)}.\n\n"
+        f"{order_text(request)}; ordered by {request.hub_username}, {state(request)}.\n\n"
         f"Its job is stopped and makes no dataset. The unused part of the "
         f"{request.credits_charged:,} credits is refunded to {request.hub_username}. "
         "The timeline and the audit log record that an operator cancelled it.",
@@ -135,7 +135,7 @@ def record(request: OperatedRequest, times: Times) -> Grid:
     lines = {
         "request": request.request_id,
         "account": request.hub_username,
-        "order": order(request) + (", private" if request.private else ""),
+        "order": order_text(request) + (", private" if request.private else ""),
         "state": _state(request, times),
         "reason": request.reason,
         "credits": _credits(request, times),
@@ -201,10 +201,3 @@ STATES: Final = ("queued", "running", "completed", "failed", "cancelled")
 def state(request: SimulationRequest) -> str:
     """Return the state, or that it is being cancelled."""
     return "cancelling" if request.cancel_requested and not request.has_ended else request.state
-
-
-def order(request: SimulationRequest) -> str:
-    """Describe the order."""
-    events = counted(request.events, "events")
-    varied = f", varied: {request.vary}" if request.vary else ""
-    return f"{events} of {request.channel} at pileup {request.pileup}, seed {request.seed}{varied}"
