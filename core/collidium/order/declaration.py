@@ -53,6 +53,11 @@ class OrderField:
     is_always_hashed: bool = False
 
     @property
+    def is_number(self) -> bool:
+        """Whether it is a whole number."""
+        return self.type is int
+
+    @property
     def is_required(self) -> bool:
         """Whether it has no default."""
         return self.default is None

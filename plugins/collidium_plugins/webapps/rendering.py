@@ -10,7 +10,7 @@ from markupsafe import Markup
 from quart import Response, current_app, render_template, request
 
 from collidium import __version__
-from collidium.client import NO_EVENTS
+from collidium.client import NO_EVENTS, order_text
 from collidium.client.quantities import origin_of, rank_text, score_text, team_word, written
 from collidium.errors import (
     CollidiumError,
@@ -77,6 +77,7 @@ def _shared() -> dict[str, Any]:
         "team_word": team_word,
         "shell": context.shell,
         "no_events": NO_EVENTS,
+        "order_text": order_text,
         "written": written,
         "score_text": score_text,
         "rank_text": rank_text,

@@ -7,11 +7,21 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from quart import Response, request
 
-from collidium.client import Account, Estimate, OrderLimits, OutputFile, Page, Preset, SimulationRequest
+from collidium.client import (
+    ORDER_FIELDS,
+    Account,
+    Estimate,
+    Order,
+    OrderLimits,
+    OutputFile,
+    Page,
+    Preset,
+    SimulationRequest,
+)
 from collidium.errors import CollidiumError, Conflict, Forbidden, InvalidInput
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route
@@ -121,11 +131,10 @@ def output_of(found: SimulationRequest) -> Output | None:
     named = _REPO.fullmatch(found.output_hub_repo or "")
     if named is None or found.output_is_mock:
         return None
-    config = f"{found.channel}_pu{found.pileup}"
     return Output(
         named[1],
         _page_of(named[0], named[1], private=found.private),
-        None if found.private else with_query("/events", repo=named[1], config=config, event=0),
+        None if found.private else with_query("/events", repo=named[1], config=found.config, event=0),
     )
 
 
@@ -175,11 +184,7 @@ async def place_order() -> Response:
     try:
         order = form.order()
         placed = await context.backend_as_user().simulate(
-            order.channel,
-            order.events,
-            order.pileup,
-            seed=order.seed,
-            vary=order.vary,
+            **order.parameters,
             private=form.private,
             idempotency_key=form.key,
         )
@@ -220,6 +225,7 @@ async def _page(
     problem = refusal or (problem if asked else None)
     response = await render(
         "simulate.html",
+        fields=ORDER_FIELDS,
         offer=offer,
         customer=customer,
         form=form,
@@ -237,27 +243,13 @@ async def _page(
 async def _price(form: Form) -> tuple[Estimate | None, CollidiumError | None]:
     """The price of the form, or why it cannot be ordered."""
     try:
-        order = form.order()
-        return await context.backend().estimate(
-            order.channel, order.events, order.pileup, vary=order.vary
-        ), None
+        return await context.backend().estimate(**form.order().parameters), None
     except InvalidInput as problem:
         return None, problem
 
 
 def _is_too_expensive(customer: Customer, price: Estimate | None) -> bool:
     return customer.account is not None and price is not None and price.credits > customer.account.credits
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """The parsed values of a form."""
-
-    channel: str
-    events: int
-    pileup: int
-    seed: int
-    vary: str
 
 
 def _new_key() -> str:
@@ -268,22 +260,16 @@ def _new_key() -> str:
 class Form:
     """The fields of the form as they were typed."""
 
-    channel: str
-    events: str
-    pileup: str
-    seed: str
-    vary: str = ""
+    #: Those of the order, by name.
+    values: Mapping[str, str]
     private: bool = False
     #: Idempotency key of the order.
     key: str = field(default_factory=_new_key)
 
     def filled_in(self, typed: Mapping[str, str]) -> Form:
         """Fill in typed values."""
-        texts = {
-            name: typed.get(name, getattr(self, name)).strip()[:_FIELD_LENGTH]
-            for name in ("channel", "events", "pileup", "seed", "vary")
-        }
-        return Form(**texts, private="private" in typed, key=self.key)
+        values = {name: typed.get(name, value).strip()[:_FIELD_LENGTH] for name, value in self.values.items()}
+        return replace(self, values=values, private="private" in typed)
 
     def sent_with(self, key: str) -> Form:
         """Use the key of the sent form, if it is valid."""
@@ -292,19 +278,30 @@ class Form:
     @classmethod
     def untouched(cls, limits: OrderLimits, presets: Sequence[Preset]) -> Form:
         """The initial form, with the first preset."""
-        seed = str(limits.default_seed)
-        for preset in presets:
-            return cls(preset.channel, str(preset.events), str(preset.pileup), seed)
+        initial: dict[str, object] = {field.name: field.default for field in ORDER_FIELDS}
         channel = limits.channels[0] if limits.channels else ""
-        return cls(channel, str(limits.events.minimum), str(limits.pileup.minimum), seed)
+        initial |= {"channel": channel, "events": limits.events.minimum, "pileup": limits.pileup.minimum}
+        for preset in presets[:1]:
+            initial |= {"channel": preset.channel, "events": preset.events, "pileup": preset.pileup}
+        return cls({name: str(value) for name, value in initial.items()})
+
+    @property
+    def changed(self) -> list[str]:
+        """The names of options that are not at their default."""
+        return [
+            field.name
+            for field in ORDER_FIELDS
+            if not field.is_required and self.values[field.name] != str(field.default)
+        ]
 
     def order(self) -> Order:
         """Parse the numbers of the order, which the backend validates. Raises InvalidInput."""
-        wrong = [name for name in ("events", "pileup", "seed") if not _WHOLE.fullmatch(getattr(self, name))]
-        if wrong:
+        numbers = [field.name for field in ORDER_FIELDS if field.type is int]
+        if wrong := [name for name in numbers if not _WHOLE.fullmatch(self.values[name])]:
             errors = [{"field": name, "detail": "a whole number"} for name in wrong]
             raise InvalidInput(f"{' and '.join(wrong)}: whole numbers are needed", errors=errors)
-        return Order(self.channel, int(self.events), int(self.pileup), int(self.seed), self.vary)
+        parsed: dict[str, Any] = {field.name: field.type(self.values[field.name]) for field in ORDER_FIELDS}
+        return Order(**parsed)
 
     def with_new_key(self) -> Form:
         """The same form as a new order."""

@@ -4,7 +4,7 @@ import { inCredits } from "./credits.js";
 
 const PAUSE = 200;
 const form = document.getElementById("order-form");
-const PARAMETERS = ["channel", "events", "pileup", "vary"].filter((name) => form?.elements[name]);
+const PARAMETERS = [...(form?.querySelectorAll("[data-priced]") ?? [])].map((field) => field.name);
 if (form) {
   prepareSliders(form);
   preparePrice(form);
