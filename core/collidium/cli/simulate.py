@@ -25,7 +25,7 @@ from collidium.cli.options import (
 from collidium.cli.output import cell, json_wanted, note, print_record, show_value
 from collidium.cli.progress import duration_text, stage_progress, status_line
 from collidium.cli.requests import print_request, state_text
-from collidium.order import ORDER_FIELDS, order_of
+from collidium.order import ORDER_FIELDS, order_of, order_text
 from collidium.records import NO_EVENTS
 
 if TYPE_CHECKING:
@@ -172,6 +172,7 @@ def _print_dataset(directory: Path, made: Simulated) -> None:
         {
             "dataset": directory,
             "config": made.config,
+            "order": order_text(made),
             "events": f"{made.events} (ids {made.first_event} to {last}), seed {made.seed}",
             "pipeline": f"{made.pipeline}, version {made.pipeline_version}",
             "tables": ", ".join(made.tables),

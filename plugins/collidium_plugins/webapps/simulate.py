@@ -16,6 +16,7 @@ from collidium.client import (
     Account,
     Estimate,
     Order,
+    OrderField,
     OrderLimits,
     OutputFile,
     Page,
@@ -152,6 +153,11 @@ class Offer:
     presets: Sequence[Preset]
     frozen: bool
 
+    def fields(self, form: Form) -> list[OrderField]:
+        """The fields of an order that are shown: without variations if the pipeline has none."""
+        varies = bool(self.limits.variations or form.values["vary"])
+        return [field for field in ORDER_FIELDS if field.name != "vary" or varies]
+
     def form(self, typed: Mapping[str, str]) -> Form:
         """The form with the typed values, or those of a preset."""
         named = [preset for preset in self.presets if preset.name == typed.get("preset")]
@@ -225,7 +231,7 @@ async def _page(
     problem = refusal or (problem if asked else None)
     response = await render(
         "simulate.html",
-        fields=ORDER_FIELDS,
+        fields=offer.fields(form),
         offer=offer,
         customer=customer,
         form=form,

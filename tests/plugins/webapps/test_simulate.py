@@ -317,7 +317,7 @@ def test_from_the_price_to_the_end_of_a_request(page: Page, sign_in: SignIn, wat
     expect(page.get_by_text("That is less than the price")).not_to_be_visible()
     page.locator("#events").fill("20")
     expect(price).to_have_text("0.833 credits")
-    page.get_by_text("Seed, variation and privacy").click()
+    page.get_by_text("Seed, systematic variation and privacy").click()
     watch.allow("status of 422")
     page.get_by_label("Systematic variation").fill("field=9")
     expect(page.locator("[data-fault=vary]")).to_contain_text("0.5 to 1.5")
