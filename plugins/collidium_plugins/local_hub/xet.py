@@ -3,6 +3,9 @@
 A xorb holds chunks of files, and a shard lists the chunks of each file. Xorbs are kept unpacked for a while,
 in a session of their repository. Clients remember for weeks, by the address of a session, which chunks they
 sent to it, and do not send those again; so no address is returned again once its xorbs may be deleted.
+
+Unpacked, files are put together by copying ranges, and a compressed bomb costs one request. Xorbs belong to
+an account and a repository, by the token, so that no shard names those of others.
 """
 
 from __future__ import annotations
