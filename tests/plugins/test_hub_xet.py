@@ -205,6 +205,7 @@ MANY = 0xFFFF_FFFF
         (shard_of(GOOD[:36] + struct.pack("<I", MANY) + GOOD[40:]), "truncated"),
         (shard_of(GOOD[:36] + struct.pack("<I", 2) + GOOD[40:]), "truncated"),
         (shard_of(GOOD[:32] + struct.pack("<I", 1 << 31) + GOOD[36:]), "no SHA-256"),
+        (shard_of(*[file_of(b"")] * 50_001), "50,000 files"),
         (shard_of(file_of(CONTENT, WHOLE, sha256="00" * 32)), "start it again"),
         (shard_of(file_of(CONTENT, ("cd" * 32, len(CONTENT), 0, 3))), "start it again"),
         (shard_of(file_of(CONTENT, (XORB, len(CONTENT), 0, 4))), "start it again"),

@@ -10,6 +10,7 @@ an account and a repository, by the token, so that no shard names those of other
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import secrets
@@ -33,6 +34,8 @@ CHUNKS: Final = 8192
 CHUNK_BYTES: Final = 128 * 1024
 #: Maximum size of a shard; clients split longer ones at 64 MiB.
 SHARD_BYTES: Final = 65 * 1024**2
+#: Maximum number of files of a shard; as many as a commit can name.
+FILES: Final = 50_000
 #: Maximum number of xorbs of an account.
 XORBS: Final = 20_000
 #: For how long uploads join a session. It stays for twice as long after the last of its xorbs.
@@ -188,23 +191,27 @@ class SentFile:
 
 def read_shard(shard: BinaryIO) -> Iterator[SentFile]:
     """Yield the files of a shard; raises HubError 400."""
-    size = os.fstat(shard.fileno()).st_size
     if shard.read(48)[:40] != _SHARD_TAG + _SHARD_VERSION.to_bytes(8, "little"):
         raise invalid("The shard has an unknown format")
-    while len(header := shard.read(_FILE.size)) == _FILE.size:
-        hash_, flags, count = _FILE.unpack(header)
+    for number in itertools.count():
+        hash_, flags, count = _FILE.unpack(_read(shard, _FILE.size))
         if hash_ == _END:
             return
-        length = count * _SEGMENT.size
-        if not flags & _HAS_SHA256 or length > size:
-            raise invalid("A file of the shard has no SHA-256 or is truncated")
-        segments = shard.read(length)
-        shard.seek(length if flags & _HAS_HASHES else 0, os.SEEK_CUR)
-        sha256 = shard.read(_SEGMENT.size)[:32]
-        if len(segments) < length or len(sha256) < 32:
-            break
-        yield SentFile(_hexadecimal(sha256), segments)
-    raise invalid("The shard is truncated")
+        if number == FILES:
+            raise invalid(f"A shard can have at most {FILES:,} files: upload fewer at once")
+        if not flags & _HAS_SHA256:
+            raise invalid("A file of the shard has no SHA-256")
+        segments = _read(shard, count * _SEGMENT.size)
+        if flags & _HAS_HASHES:
+            shard.seek(len(segments), os.SEEK_CUR)
+        yield SentFile(_hexadecimal(_read(shard, _SEGMENT.size)[:32]), segments)
+
+
+def _read(shard: BinaryIO, length: int) -> bytes:
+    """Return the next bytes; allocates no more than there are."""
+    if length > os.fstat(shard.fileno()).st_size - shard.tell():
+        raise invalid("The shard is truncated")
+    return shard.read(length)
 
 
 def _opened(xorb: Path) -> BinaryIO:
