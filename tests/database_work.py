@@ -10,7 +10,7 @@ from typing import Any, cast
 from tortoise.backends.sqlite.client import SqliteClient
 
 from collidium.database import connection, rows_of
-from collidium.database.sqlite import ImmediateSqliteClient
+from collidium.overrides.tortoise.sqlite import ImmediateSqliteClient
 
 #: Steps of SQLite's virtual machine that are counted together; a row that is read takes some more than that.
 _STEPS = 10

@@ -20,9 +20,9 @@ from tortoise.backends.base.executor import EXECUTOR_CACHE
 from tortoise.connection import get_connection, get_connections
 from tortoise.transactions import in_transaction
 
-from collidium.database.sqlite import ImmediateSqliteClient
 from collidium.errors import ConfigurationError
 from collidium.files.write_ahead_log import BUSY_SECONDS, use_write_ahead_log
+from collidium.overrides.tortoise.sqlite import ImmediateSqliteClient
 from collidium.settings import sqlite_path
 
 APP = "collidium"
@@ -148,7 +148,7 @@ def config(url: str) -> dict[str, Any]:
     scheme = urlsplit(url).scheme
     if path := sqlite_path(url):
         credentials = {
-            "engine": "collidium.database.sqlite",
+            "engine": "collidium.overrides.tortoise.sqlite",
             "credentials": {
                 "file_path": str(path),
                 "busy_timeout": round(BUSY_SECONDS * 1000),
@@ -156,7 +156,7 @@ def config(url: str) -> dict[str, Any]:
             },
         }
     elif scheme in {"postgres", "postgresql", "asyncpg"}:
-        credentials = expand_db_url(url) | {"engine": "collidium.database.postgres"}
+        credentials = expand_db_url(url) | {"engine": "collidium.overrides.tortoise.postgres"}
     else:
         raise ConfigurationError(
             f"PLATFORM_DATABASE_URL: {scheme or 'no'} scheme; use sqlite:///path or postgres://user@host/name"

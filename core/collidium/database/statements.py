@@ -15,7 +15,8 @@ from tortoise.models import Model
 from tortoise.queryset import QuerySet
 
 from collidium.database.connections import connection
-from collidium.database.sqlite import ImmediateSqliteClient
+from collidium.overrides.tortoise import meta
+from collidium.overrides.tortoise.sqlite import ImmediateSqliteClient
 
 M = TypeVar("M", bound=Model)
 T = TypeVar("T")
@@ -73,33 +74,39 @@ def unsaved(model: type[M], **values: Any) -> M:
 @functools.cache
 def _defaults(model: type[Model]) -> dict[str, Any]:
     row = model.construct()
-    return {name: getattr(row, name) for name in row._meta.fields_db_projection}  # noqa: SLF001 -- Tortoise has no other way
+    return {name: getattr(row, name) for name in meta(row).fields_db_projection}
 
 
 def insertion(row: Model) -> Statement:
     """Return the statement that inserts a new row, whose primary key the database generates."""
     sql, names = _inserting(type(row))
-    fields = row._meta.fields_map  # noqa: SLF001 -- Tortoise has no other way
+    fields = meta(row).fields_map
     return Statement(sql, [fields[name].to_db_value(getattr(row, name), row) for name in names])
 
 
 @functools.cache
 def _inserting(model: type[Model]) -> tuple[str, list[str]]:
-    meta = model._meta  # noqa: SLF001 -- Tortoise has no other way
-    names = [name for name in meta.fields_db_projection if not meta.fields_map[name].generated]
-    columns = ", ".join(meta.fields_db_projection[name] for name in names)
+    described = meta(model)
+    fields = described.fields_db_projection
+    names = [name for name in fields if not described.fields_map[name].generated]
+    columns = ", ".join(fields[name] for name in names)
     values = ", ".join("?" * len(names))
-    return f"INSERT INTO {meta.db_table} ({columns}) VALUES ({values})", names  # noqa: S608 -- names alone
+    return f"INSERT INTO {described.db_table} ({columns}) VALUES ({values})", names  # noqa: S608 -- names alone
+
+
+def columns(model: type[Model]) -> set[str]:
+    """Return the names of a model's columns."""
+    return meta(model).db_fields
 
 
 def stored(model: type[Model], field: str, value: object) -> Any:
     """Return a field's value as the database stores it."""
-    return model._meta.fields_map[field].to_db_value(value, model)  # noqa: SLF001 -- Tortoise has no other way
+    return meta(model).fields_map[field].to_db_value(value, model)
 
 
 def loaded(model: type[Model], field: str, value: object) -> Any:
     """Return a field's value from what the database stores."""
-    return model._meta.fields_map[field].to_python_value(value)  # noqa: SLF001 -- Tortoise has no other way
+    return meta(model).fields_map[field].to_python_value(value)
 
 
 def newest(rows: QuerySet[M], limit: int, before: int | None) -> QuerySet[M]:

@@ -15,7 +15,7 @@ from tortoise.expressions import Subquery
 from collidium import operations, records
 from collidium.contracts.runner import RunnerError
 from collidium.database import newest, transactional
-from collidium.database.statements import RowByKey
+from collidium.database.statements import RowByKey, columns
 from collidium.errors import Forbidden, NotFound
 from collidium.simulations import totals, transitions
 from collidium.simulations.models import HistoryLine, Reader, SimulationRequest, State, StoredPart
@@ -86,7 +86,7 @@ async def list_requests(
     if channel is not None:
         query = query.filter(channel=channel)
     # The description of a million events' files takes a megabyte.
-    listed = SimulationRequest._meta.db_fields - {"output"}  # noqa: SLF001 -- Tortoise has no other way
+    listed = columns(SimulationRequest) - {"output"}
     return [(row.id, view(row)) for row in await newest(query, limit, before).only(*listed)]
 
 

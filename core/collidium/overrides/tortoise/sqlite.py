@@ -31,6 +31,8 @@ from tortoise.backends.sqlite.client import (
 from tortoise.connection import get_connections
 from tortoise.exceptions import BaseORMException, DBConnectionError, TransactionManagementError
 
+from collidium.overrides.aiosqlite import run_in_thread, sqlite_connection
+
 T = TypeVar("T")
 
 
@@ -82,6 +84,10 @@ class ImmediateTransaction(SqliteTransactionWrapper):
         """Run the statements one by one, as sqlite3's ``executescript`` commits first."""
         for statement in split_statements(query):
             await self.execute_query(statement)
+
+    def run_here(self) -> None:
+        """Run the statements in this thread, which is the database's."""
+        self._connection = cast(Connection, ConnectionHere(sqlite_connection(self._connection)))
 
     def _in_transaction(self) -> TransactionContext:
         return NestedTransactionContext(ImmediateTransaction(self))
@@ -165,8 +171,7 @@ class ImmediateSqliteClient(NotingClient):
         # Locked until it has ended in the thread: what comes next counts the changes of this connection.
         connection = await self.acquire_connection().__aenter__()
         ended.add_done_callback(self._release)
-        # aiosqlite can run any function in its thread, but has no public method for it.
-        cast(Connection, connection)._tx.put_nowait((ended, run))  # noqa: SLF001 -- see above
+        run_in_thread(cast(Connection, connection), run, ended)
         return await asyncio.shield(ended)
 
     def _release(self, ended: asyncio.Future[Any]) -> None:
@@ -262,8 +267,7 @@ def _transaction_here(
 ) -> T:
     asyncio.set_event_loop(loop)  # Tortoise creates completed futures
     transaction = ImmediateTransaction(client)
-    here = ConnectionHere(transaction._connection._conn)  # noqa: SLF001 -- aiosqlite has no other way
-    transaction._connection = cast(Connection, here)  # noqa: SLF001 -- aiosqlite has no other way
+    transaction.run_here()
 
     async def run() -> T:
         get_connections().set(client.connection_name, transaction)
