@@ -51,7 +51,7 @@ def _canonical(distribution: str) -> str:
     [
         (
             "The console talks to the platform through the client alone",
-            {"collidium.client", "collidium.errors", "collidium.hookspecs"},
+            {"collidium.client", "collidium.errors", "collidium.hookspecs", "collidium.overrides"},
         ),
         (
             "Tasks know contracts, hooks, physics, numpy and pyarrow",

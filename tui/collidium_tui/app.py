@@ -9,7 +9,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, ClassVar, Final, TypeVar
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
@@ -17,6 +17,7 @@ from textual.signal import Signal
 from textual.worker import Worker, WorkerFailed
 
 from collidium.errors import CollidiumError, ConfigurationError
+from collidium.overrides.textual import App
 from collidium_tui import logs
 from collidium_tui.frame import Help, Login, keys_of
 from collidium_tui.screens import SCREENS, CreateScreen, create_or_explain, import_screen
@@ -270,7 +271,7 @@ class Console(App[None]):
     def _show_internal_error(self, error: Exception) -> None:
         self.notify(self.report(error), severity="error")
 
-    def _handle_exception(self, error: Exception) -> None:
+    def handle_exception(self, error: Exception) -> None:
         # Textual would print a traceback with the values of variables.
         cause = error.error if isinstance(error, WorkerFailed) else error
         self.leave(f"The console ended: {self.report(cause)}")

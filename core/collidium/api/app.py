@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import cache, partial
 from inspect import CO_COROUTINE
 from typing import Any, Final, ParamSpec
 
 from quart import Quart, Response
 from quart.ctx import RequestContext
-from quart.routing import QuartRule
 from quart.typing import ResponseReturnValue, ResponseTypes
 from quart_cors import cors
 from werkzeug.exceptions import HTTPException
@@ -35,6 +33,7 @@ from collidium.api import (
 )
 from collidium.api.answers import OpenedFile
 from collidium.errors import Unavailable
+from collidium.overrides.werkzeug import Rule
 from collidium.plugins import Plugins
 from collidium.runtime import descriptors
 from collidium.settings import Settings
@@ -58,14 +57,6 @@ BLUEPRINTS: Final = (
     admin.blueprint,
     metrics.blueprint,
 )
-
-
-class Rule(QuartRule):
-    """A URL rule that compiles its builder on first use; compiling is most of the cost of creating a rule."""
-
-    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
-        compiled = cache(partial(super()._compile_builder, append_unknown))
-        return lambda *arguments, **values: compiled()(*arguments, **values)
 
 
 class FileResponse(Response):

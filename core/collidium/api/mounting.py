@@ -15,6 +15,7 @@ from hypercorn.typing import ASGIFramework, ASGIReceiveCallable, ASGISendCallabl
 from quart import Blueprint, Quart, request
 
 from collidium.errors import Unavailable
+from collidium.overrides.quart import register_wrapped, run_first
 from collidium.plugins import Plugins
 from collidium.settings import Settings
 
@@ -104,13 +105,9 @@ class Isolation:
 
     def register(self) -> None:
         """Register the blueprint; raises what that raises."""
-        app = self._app
-        before, during, after = app.before_serving_funcs, app.while_serving_gens, app.after_serving_funcs
-        known = len(before), len(during), len(after)
-        app.register_blueprint(self._blueprint)
-        before[known[0] :] = [self._starting(function) for function in before[known[0] :]]
-        during[known[1] :] = [self._serving(generator) for generator in during[known[1] :]]
-        after[known[2] :] = [self._ending(function) for function in after[known[2] :]]
+        register_wrapped(
+            self._app, self._blueprint, before=self._starting, during=self._serving, after=self._ending
+        )
 
     def _starting(self, function: Callable[[], Any]) -> Callable[[], Awaitable[None]]:
         async def start() -> None:
@@ -135,7 +132,7 @@ class Isolation:
         if self._starts and not await self._attempt("start", function):
             self._starts = False
             # Before the plugin's own functions, which may depend on its startup.
-            self._app.before_request_funcs[self._blueprint.name].insert(0, self._refuse)
+            run_first(self._app, self._blueprint, self._refuse)
         return self._starts
 
     async def _attempt(self, what: str, function: Callable[[], Awaitable[Any]]) -> bool:

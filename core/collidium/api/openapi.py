@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from inspect import cleandoc
 from typing import Any, TypeVar, cast, get_args, get_origin
 
 from msgspec.json import schema_components
 from pydantic import TypeAdapter
-from quart import Quart, Response, redirect
+from quart import Quart, current_app, redirect
 from quart.json.provider import DefaultJSONProvider
 from quart.typing import ResponseReturnValue
 from quart_schema import (
@@ -29,6 +29,7 @@ from collidium.api.answers import JSON
 from collidium.api.bodies.receive import FORM, PARTIAL
 from collidium.api.problems import MEDIA_TYPE
 from collidium.api.schemas import Problem
+from collidium.overrides import quart_schema
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -168,7 +169,7 @@ class Provider(OpenAPIProvider):
         written, components = super().build_paths(rule)
         # quart-schema drops the path before a parameter with a converter.
         paths = {_PARAMETER.sub(r"{\1}", rule.rule): operations for operations in written.values()}
-        handler = self._app.view_functions[rule.endpoint]
+        handler = current_app.view_functions[rule.endpoint]
         blueprint = rule.endpoint.partition(".")[0]
         for operation in (operation for path in paths.values() for operation in path.values()):
             operation["responses"] = {
@@ -211,20 +212,9 @@ def install(app: Quart, version: str) -> None:
         conversion_preference="pydantic",
         openapi_provider_class=Provider,
     )
-    _convert_models_only(app, plain)
+    quart_schema.convert_models_only(app, plain)
     # Keep the order of media types: client generators use the first.
     cast(DefaultJSONProvider, app.json).sort_keys = False
-
-
-def _convert_models_only(app: Quart, plain: Callable[[Any], Awaitable[Any]]) -> None:
-    """Restore Quart's ``make_response`` for responses; quart-schema's conversion is for models of plugins."""
-    converting = app.make_response
-
-    async def make_response(value: Any) -> Response:
-        make = plain if isinstance(value, Response) else converting
-        return cast(Response, await make(value))
-
-    app.make_response = make_response  # type: ignore[method-assign,assignment]  # Quart has no hook for it
 
 
 def redirect_front_page(app: Quart) -> None:

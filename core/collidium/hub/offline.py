@@ -7,10 +7,10 @@ It holds for clients. A server's hub is a setting, as is that of the demo and of
 from __future__ import annotations
 
 import os
-import sys
 from typing import Final
 
 from collidium.errors import ConfigurationError
+from collidium.overrides import huggingface_hub
 
 NAME: Final = "HF_HUB_OFFLINE"
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -30,5 +30,4 @@ def require_online(action: str) -> None:
 def ignore() -> None:
     """Allow calls in this process and the processes that it starts."""
     os.environ[NAME] = "0"
-    if constants := sys.modules.get("huggingface_hub.constants"):  # which read it at its import
-        constants.HF_HUB_OFFLINE = False  # type: ignore[attr-defined]
+    huggingface_hub.go_online()

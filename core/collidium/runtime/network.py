@@ -14,7 +14,7 @@ import math
 import ssl
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ import httpcore
 import httpx
 
 from collidium.errors import CollidiumError
+from collidium.overrides.httpx import replace_backends
 from collidium.runtime.http_client import HttpClient
 from collidium.runtime.look_ups import LookUps
 
@@ -39,7 +40,7 @@ class Network(httpcore.AsyncNetworkBackend):
 
     def serve(self, client: httpx.AsyncClient) -> None:
         """Make the client connect through this network."""
-        _connect_through(client, lambda _: self)
+        replace_backends(client, lambda _: self)
 
     async def connect_tcp(
         self,
@@ -114,14 +115,7 @@ class Deadline(threading.local):
 
 def keep_deadline(deadline: Deadline, client: Any) -> None:
     """Make the calls of a client of httpx or httpx2 end at the deadline."""
-    _connect_through(client, lambda network: _DeadlineNetwork(network, deadline))
-
-
-def _connect_through(client: Any, replacement: Callable[[Any], object]) -> None:
-    """Replace the network backends of a client of httpx or httpx2, which has no parameter for them."""
-    for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001 -- it has no parameter
-        if (pool := getattr(transport, "_pool", None)) is not None:
-            pool._network_backend = replacement(pool._network_backend)  # noqa: SLF001 -- as above
+    replace_backends(client, lambda network: _DeadlineNetwork(network, deadline))
 
 
 class _DeadlineNetwork(httpcore.NetworkBackend):

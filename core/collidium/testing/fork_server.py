@@ -29,6 +29,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, NoReturn
 
+from collidium.overrides.python import finish_threads_and_exit_functions
 from collidium.testing.processes import end_with_parent
 
 #: Prefixes of environment variables that are read when the interpreter or a library starts.
@@ -245,8 +246,7 @@ def _end(code: object) -> NoReturn:
     elif not isinstance(code, int):
         sys.stderr.write(f"{code}\n")
         code = 1
-    threading._shutdown()  # type: ignore[attr-defined] # noqa: SLF001 -- waits for threads that are no daemons
-    atexit._run_exitfuncs()  # noqa: SLF001 -- what the end of a process does
+    finish_threads_and_exit_functions()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

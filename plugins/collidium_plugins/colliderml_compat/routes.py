@@ -26,6 +26,7 @@ from collidium.api.schemas import Text
 from collidium.api.simulations import ordered
 from collidium.benchmarks.submissions import standing
 from collidium.order import ORDER_FIELDS
+from collidium.overrides.quart import replace_query
 from collidium.records import Banned, Frozen
 
 PREFIX: Final = "/compat/colliderml"
@@ -262,7 +263,7 @@ async def _answer(route: Route, **arguments: str) -> Response:
         await only_operators()  # before the request is parsed, as in the platform's own routes
     sent = request.args.items(multi=True)
     converted = MultiDict((name, query(name, value)) for name, value in sent)
-    request.args = converted  # pyright: ignore[reportAttributeAccessIssue] -- the proxy's type forbids it
+    replace_query(request, converted)
     if "request_id" in arguments:  # which the client may write as a UUID
         arguments["request_id"] = arguments["request_id"].replace("-", "")
     handler = current_app.view_functions[route.handler] if isinstance(route.handler, str) else route.handler

@@ -203,7 +203,7 @@ class Dask(EncodedCalls):
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
 
-        result = asyncio.ensure_future(future._result())  # noqa: SLF001 -- what awaiting it does
+        result = asyncio.ensure_future(future)
         try:
             waited, pause = 0.0, min(_INTERVAL_SECONDS, self._settings.dask_wait_seconds)
             while not result.done():

@@ -137,8 +137,7 @@ def over_http() -> BoundedTransport:
 
 def in_process(app: Quart) -> httpx.ASGITransport:
     """Return a transport to the application itself. Each call gets a context of its own."""
-    # Quart's proxy is only bound while the application handles a request.
-    asgi = getattr(app, "_get_current_object", lambda: app)()
+    asgi = app.asgi_app  # of the application itself, also if it comes as Quart's proxy
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         if has_request_context():

@@ -15,9 +15,8 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import DataTable
-from textual.widgets.data_table import RowKey
 
+from collidium.overrides.textual import DataTable
 from collidium_tui.session import console_of
 from collidium_tui.widgets.text import cell, counted, shortened
 
@@ -145,11 +144,6 @@ class Table(DataTable[Text], Generic[Row]):
         """Go back to the first page, for example after a change of filters."""
         self._cursors = [None]
         self._next = None
-
-    def _update_dimensions(self, new_rows: Iterable[RowKey]) -> None:
-        """Also clear Textual's cache of lines, which were drawn with the previous widths."""
-        super()._update_dimensions(new_rows)
-        self._clear_caches()
 
     # -- keys -----------------------------------------------------------------------------------------
 

@@ -11,10 +11,10 @@ from typing import Any, Final, cast
 
 import quart
 from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, ASGISendEvent, HTTPResponseStartEvent
-from quart.asgi import ASGIHTTPConnection
 from quart.wrappers.request import Body as QuartBody
 
 from collidium.errors import BadRequest, TooLarge
+from collidium.overrides.quart import HTTPConnection
 
 #: Bytes that are buffered for a slow handler before the connection stops reading. Hypercorn buffers another
 #: ten messages of 64 KiB.
@@ -246,11 +246,11 @@ class ResponseSender:
             message["headers"] = [*message["headers"], (b"connection", b"close")]
 
 
-class Connection(ASGIHTTPConnection):
+class Connection(HTTPConnection):
     """One request and its response; stops reading from the socket while the body's buffer is full."""
 
     async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        request = cast(Request, self._create_request_from_scope(send))
+        request = cast(Request, self.make_request(send))
         sender = ResponseSender(request, send)
         handler = cast("asyncio.Task[None]", asyncio.current_task())
         receiver: asyncio.Task[None] | None = None

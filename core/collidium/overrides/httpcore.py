@@ -1,0 +1,16 @@
+"""httpcore, and httpcore2 of httpx2: the network backend of a pool that exists.
+
+A pool takes a network backend when it is made, which httpx does; see ``httpx`` here. It can go with that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+TESTED: Final = {"httpcore": ("1.0.9",), "httpcore2": ("2.16.2",)}
+
+
+def replace_backend(pool: Any, replacement: Callable[[Any], object]) -> None:
+    """Replace the network backend of a connection pool by what ``replacement`` returns for it."""
+    pool._network_backend = replacement(pool._network_backend)
