@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 import tarfile
 import tomllib
 import zipfile
-from importlib.metadata import PathDistribution
+from importlib.metadata import PathDistribution, packages_distributions
 from pathlib import Path
 from typing import Any
 
@@ -163,3 +164,34 @@ def test_the_option_of_pytest_costs_other_people_nothing() -> None:
     brought = done.stdout.split()
     assert brought
     assert [name for name in brought if not name.startswith("collidium")] == []
+
+
+#: What users bring for their own work; it is imported where they ask for it.
+BROUGHT = {"grain", "matplotlib", "torch"}
+
+
+def test_every_imported_distribution_is_declared() -> None:
+    """Also those that another dependency installs today."""
+    extras = [line for lines in PROJECT["optional-dependencies"].values() for line in lines]
+    names = (re.split(r"[^\w.-]", line)[0] for line in [*PROJECT["dependencies"], *extras])
+    declared = {re.sub(r"[-_.]+", "-", name).lower() for name in names}
+    distributions = packages_distributions()
+    undeclared = {
+        f"{name} ({file.relative_to(ROOT)})"
+        for folder in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+        for file in (ROOT / folder).rglob("*.py")
+        for name in imported(file) - set(sys.stdlib_module_names) - set(PACKAGES) - BROUGHT
+        if not declared & {re.sub(r"[-_.]+", "-", one).lower() for one in distributions.get(name, [name])}
+    }
+    assert undeclared == set()
+
+
+def imported(file: Path) -> set[str]:
+    """The top-level packages that a file imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found

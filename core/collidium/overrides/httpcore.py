@@ -1,6 +1,7 @@
 """httpcore, and httpcore2 of httpx2: the network backend of a pool that exists.
 
-A pool takes a network backend when it is made, which httpx does; see ``httpx`` here. It can go with that.
+A pool takes a network backend when it is made, and httpx makes it: the issue is httpx's
+(https://github.com/encode/httpx/pull/3749, open), and it can go with the override of httpx.
 """
 
 from __future__ import annotations

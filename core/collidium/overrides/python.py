@@ -1,7 +1,7 @@
 """Python: the end of an interpreter without the clean-up of modules, which takes 0.1 s.
 
-For the programs that tests start (``collidium.testing.fork_server``). Python has no such function; it can go
-when one is there, or with the fork server.
+For the programs that tests start (``collidium.testing.fork_server``). No issue is known; it can go when
+Python has such a function, or with the fork server.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Final
 
 from quart.routing import QuartRule
 
-TESTED: Final = {"werkzeug": ("3.1.9",)}
+TESTED: Final = {"werkzeug": ("3.1.0", "3.1.9")}
 
 
 class Rule(QuartRule):

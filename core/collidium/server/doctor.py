@@ -22,7 +22,7 @@ from collidium.contracts.storage import probe
 from collidium.files import data_directory
 from collidium.inference.availability import NOT_INSTALLED
 from collidium.inference.sandbox import CONFINED_BY, confinement, is_installed
-from collidium.runtime import release
+from collidium.runtime import libraries, release
 from collidium.secrets import open_secrets
 from collidium.settings import GIBIBYTE, without_password
 
@@ -98,6 +98,12 @@ async def _plugins(settings: Settings, loaded: Plugins) -> Finding:
     if failed:
         return f"not loaded: {', '.join(failed)}", "`collidium plugin list` shows why"
     return "all are loaded", ""
+
+
+async def _libraries(settings: Settings, loaded: Plugins) -> Finding:
+    if found := await asyncio.to_thread(libraries.untested):
+        return ", ".join(found), "the platform relies on their internals: install tested versions"
+    return "of tested versions", ""
 
 
 async def _secrets(settings: Settings, loaded: Plugins) -> Finding:
@@ -276,6 +282,7 @@ async def _processes(settings: Settings, loaded: Plugins) -> Finding:
 #: Each check, and the advice if it fails. Plugins come after the checks that use them.
 PARTS: Final[Mapping[str, tuple[Part, str]]] = {
     "release": (_release, ""),
+    "libraries": (_libraries, ""),
     "data directory": (_data_directory, "give the account of the platform a PLATFORM_DATA_DIR of its own"),
     "secrets": (_secrets, "set the same in the environment of every machine"),
     "storage": (_storage, "see PLATFORM_STORAGE and the settings that begin with it"),

@@ -34,7 +34,7 @@ def test_a_laptop_is_well_and_alone(tmp_path: Path) -> None:
         *("secrets", "storage", "hub", "runner", "database")
     }
     assert {name for name, check in found.items() if check["status"] == "ok"} - {"models"} == {
-        *("release", "data directory", "plugins", "proxy"),
+        *("release", "libraries", "data directory", "plugins", "proxy"),
         *("scoring", "clock", "single sign-on", "stored files", "lost scores", "draws for standard errors"),
     }
     assert "collidium worker" in found["processes"]["advice"]
