@@ -14,7 +14,6 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.metadata import Distribution, EntryPoint, entry_points
-from opcode import opmap
 from operator import attrgetter
 from queue import Full, Queue
 from threading import Thread
@@ -25,6 +24,7 @@ import pluggy
 
 from collidium import hookspecs
 from collidium.errors import ConfigurationError, NotFound
+from collidium.runtime.interrupts import Noting
 from collidium.runtime.logs import message_of
 
 if TYPE_CHECKING:
@@ -170,14 +170,15 @@ class Plugins:
 
         ``what`` describes the operation for the log.
         """
-        try:
-            yield
-        except BaseException as error:  # a plugin may raise anything
-            if _is_interrupt(error):
-                raise
-            logger.exception("plugin %s failed%s", name, what and f" in {what}")
-            reason = f"{type(error).__name__}: {message_of(error)}"
-            self.fail(name, f"{what}: {reason}" if what else reason)
+        with Noting():
+            try:
+                yield
+            except BaseException as error:  # a plugin may raise anything
+                if Noting.is_interrupt(error):
+                    raise
+                logger.exception("plugin %s failed%s", name, what and f" in {what}")
+                reason = f"{type(error).__name__}: {message_of(error)}"
+                self.fail(name, f"{what}: {reason}" if what else reason)
 
     def fail(self, name: str, error: str) -> None:
         """Record a failure of a loaded plugin, in addition to earlier ones."""
@@ -309,15 +310,6 @@ def _checked_name(name: object, kind: str) -> str:
     if type(name) is not str or not name:
         raise TypeError(f"a {kind} is known by {name!r}, which is no name")
     return name
-
-
-def _is_interrupt(error: BaseException) -> bool:
-    """Whether it is Ctrl-C rather than a KeyboardInterrupt that a plugin raised."""
-    if not isinstance(error, KeyboardInterrupt) or (trace := error.__traceback__) is None:
-        return False
-    while trace.tb_next:
-        trace = trace.tb_next
-    return trace.tb_frame.f_code.co_code[trace.tb_lasti] != opmap["RAISE_VARARGS"]
 
 
 def _declared_arguments(implementation: Any, arguments: Mapping[str, object]) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import sys
 from collections.abc import Callable
 from importlib.metadata import entry_points
@@ -17,6 +18,7 @@ import pytest
 from tests.distributions import install
 from tests.documents import ROOT, code_blocks
 from tests.tui.consoles import show, shows, signed_in
+from tests.waiting import eventually
 
 from collidium import plugins, settings
 from collidium.cli import root
@@ -31,7 +33,8 @@ from collidium.testing.conformance import (
     check_runner,
     check_storage,
 )
-from collidium.testing.server import ServerProcess, run_command
+from collidium.testing.processes import Process
+from collidium.testing.server import COLLIDIUM, ServerProcess, run_command, start_process
 
 Install = Callable[..., None]
 
@@ -167,6 +170,8 @@ RAISED = {
     "raise BaseException('no licence')": "BaseException: no licence",
     "raise KeyboardInterrupt": "KeyboardInterrupt: ",
     "raise GeneratorExit": "GeneratorExit: ",
+    # No `raise` statement raises it.
+    "(_ for _ in ()).throw(KeyboardInterrupt)": "KeyboardInterrupt: ",
     "raise BaseExceptionGroup('two', [SystemExit(), ValueError()])": "BaseExceptionGroup: two (2 sub-",
     "class Mute(Exception):\n        def __str__(self): raise SystemExit\n    raise Mute": "Mute: (it has no",
 }
@@ -189,6 +194,53 @@ def test_ctrl_c_while_a_plugin_loads_is_no_failure_of_it(installed: Install) -> 
     installed("slow", {"slow": "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhile True: pass\n"})
     with pytest.raises(KeyboardInterrupt):
         plugins.load()
+
+
+#: Waits for a signal, and handles it as a plugin may.
+WAITING = """
+import time
+from pathlib import Path
+try:
+    Path({ready!r}).touch()
+    time.sleep(60)
+except KeyboardInterrupt:
+    {then}
+"""
+
+
+@pytest.mark.parametrize("then", ["raise", "raise KeyboardInterrupt('mine')"])
+def test_ctrl_c_ends_a_command_while_a_plugin_loads(site: Path, tmp_path: Path, then: str) -> None:
+    ready = tmp_path / "ready"
+    install(site, "waiting", {"waiting": WAITING.format(ready=str(ready), then=then)})
+    process = start_list(site, tmp_path)
+    eventually(ready.exists)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 130
+    assert (tmp_path / "err").read_text().strip() == "Interrupted."
+
+
+@pytest.mark.parametrize("raised", ["raise KeyboardInterrupt", "(_ for _ in ()).throw(KeyboardInterrupt)"])
+def test_an_interrupt_without_a_signal_ends_no_command(site: Path, tmp_path: Path, raised: str) -> None:
+    install(site, "hostile", {"hostile": raised})
+    process = start_list(site, tmp_path)
+    assert process.wait(60) == 0, (tmp_path / "err").read_text()
+    errors = {one["name"]: one["error"] for one in json.loads((tmp_path / "out").read_text())["plugins"]}
+    assert errors["hostile"] == "KeyboardInterrupt: "
+
+
+def start_list(site: Path, directory: Path) -> Process:
+    """Start ``collidium plugin list`` with the plugins of ``site``."""
+    command = [*COLLIDIUM, "plugin", "list", "--json"]
+    environment = {"PYTHONPATH": str(site), "PLATFORM_DATA_DIR": str(directory / "data")}
+    with (directory / "out").open("wb") as output, (directory / "err").open("wb") as errors:
+        return start_process(command, environment, directory, output, errors)
+
+
+def test_the_handler_of_ctrl_c_is_the_callers_again(installed: Install) -> None:
+    installed("sound-plugin", {"sound_plugin": TASK.format(name="sound")})
+    before = signal.getsignal(signal.SIGINT)
+    plugins.load()
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_blocked_plugin_is_not_even_imported(installed: Install) -> None:

@@ -36,6 +36,7 @@ from collidium.errors import Unavailable
 from collidium.overrides.werkzeug import Rule
 from collidium.plugins import Plugins
 from collidium.runtime import descriptors
+from collidium.runtime.interrupts import Noting
 from collidium.settings import Settings
 
 P = ParamSpec("P")
@@ -85,8 +86,10 @@ class App(Quart):
     async def full_dispatch_request(self, request_context: RequestContext | None = None) -> ResponseTypes:
         try:
             return await super().full_dispatch_request(request_context)
-        except SystemExit as error:  # of a plugin; it would stop the event loop
-            raise RuntimeError("a handler raised SystemExit") from error
+        except (SystemExit, KeyboardInterrupt) as error:  # of a plugin; it would stop the event loop
+            if Noting.is_interrupt(error):
+                raise
+            raise RuntimeError(f"a handler raised {type(error).__name__}") from error
         except Exception as error:  # raised again
             if not descriptors.are_used_up(error):
                 raise

@@ -33,6 +33,7 @@ from collidium.errors import ConfigurationError
 from collidium.files import data_directory
 from collidium.platform import Platform
 from collidium.runtime import logs, metrics, subprocesses
+from collidium.runtime.interrupts import Noting
 from collidium.server import protocol
 from collidium.settings import Settings, forget_secrets, without_password
 
@@ -187,6 +188,7 @@ async def stop_requested(delay: float = 0) -> None:
     await stop.wait()
     if supervisor is None:
         loop.remove_signal_handler(signal.SIGINT)
+        Noting().__enter__()  # for good: a handler of a request must not take the second for a plugin's
     else:
         loop.remove_reader(supervisor.sentinel)
     # Hypercorn may wait for connections without a limit: then the kernel ends the process.

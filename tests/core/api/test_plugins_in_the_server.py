@@ -48,6 +48,10 @@ async def greet():
 @greeting.get("/leave")
 async def leave():
     raise SystemExit(3)
+
+@greeting.get("/interrupt")
+async def interrupt():
+    raise KeyboardInterrupt
 """ + HOOK.format(blueprint="greeting")
 
 EVERYWHERE = """
@@ -198,6 +202,7 @@ def test_a_blueprint_is_mounted_and_faults_stop_no_server(start_server: StartSer
     # Without the pages that come with the platform the front page is free for any plugin.
     server = start_server(third_party | {"PLATFORM_PLUGINS_BLOCKED": "webapps"})
     assert get(server, "/greeting/leave").status_code == 500
+    assert get(server, "/greeting/interrupt").status_code == 500
     assert get(server, "/greeting/").json() == {"hello": "world"}
     assert get(server, "/healthz").status_code == 200
     # No plugin is left to have a front page.
