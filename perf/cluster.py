@@ -27,7 +27,8 @@ from tests.dask_cluster import running
 from collidium.contracts.executor import StoredFile
 from collidium.files.durable import sha256_of
 from collidium.scoring.engine import evaluate
-from collidium.scoring.truth.versions import Truth, stored_files
+from collidium.scoring.truth.cache import stored_files
+from collidium.scoring.truth.versions import Truth
 from collidium_plugins.executor_dask import Dask
 from collidium_plugins.executor_processes import EncodedCalls, Processes
 from collidium_plugins.storage_local import LocalStorage

@@ -29,7 +29,7 @@ from collidium.hub.models import ModelZoo
 from collidium.plugins import Plugins, Provided
 from collidium.runtime import metrics
 from collidium.runtime.watching import Watching
-from collidium.scoring.truth.versions import TruthCache
+from collidium.scoring.truth.cache import TruthCache
 from collidium.secrets import Secrets, open_secrets
 from collidium.sessions import Sessions
 

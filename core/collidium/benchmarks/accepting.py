@@ -16,7 +16,7 @@ from tortoise.timezone import now
 from collidium.benchmarks.challenges import dates_refusal, is_draft, state_of
 from collidium.benchmarks.models import Challenge
 from collidium.errors import Conflict, Forbidden
-from collidium.scoring.truth.versions import Part, whole
+from collidium.scoring.truth.parts import Part, whole
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task

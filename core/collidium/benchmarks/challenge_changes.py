@@ -26,7 +26,7 @@ from collidium.benchmarks.models import Challenge, Submission, TeamMember
 from collidium.database import transactional
 from collidium.errors import Conflict, NotFound
 from collidium.runtime import display_names
-from collidium.scoring.truth.versions import Part, whole
+from collidium.scoring.truth.parts import Part, whole
 
 if TYPE_CHECKING:
     from collidium.platform import Platform

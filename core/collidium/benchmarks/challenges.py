@@ -20,7 +20,7 @@ from collidium.contracts.task import EventRange
 from collidium.database.statements import RowByKey
 from collidium.errors import Conflict, InvalidInput, NotFound
 from collidium.records import Announcement
-from collidium.scoring.truth.versions import Part, whole
+from collidium.scoring.truth.parts import Part, whole
 from collidium.scoring.uncertainty import groups_of
 
 if TYPE_CHECKING:

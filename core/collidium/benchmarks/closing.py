@@ -27,7 +27,7 @@ from collidium.database.leased_loop import LeasedLoop
 from collidium.errors import Conflict
 from collidium.runtime import failpoints
 from collidium.runtime.waiting import WakeSignal
-from collidium.scoring.truth.versions import Part
+from collidium.scoring.truth.parts import Part
 
 if TYPE_CHECKING:
     from collidium.platform import Platform

@@ -14,7 +14,7 @@ from typing import Final
 
 from collidium.benchmarks.models import Challenge, DrawSeed
 from collidium.scoring.engine import Seeds
-from collidium.scoring.truth.versions import Part
+from collidium.scoring.truth.parts import Part
 from collidium.scoring.uncertainty import PUBLIC_SEED
 
 _BYTES: Final = 32

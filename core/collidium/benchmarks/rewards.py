@@ -16,7 +16,7 @@ from collidium.benchmarks.models import Best, Challenge, Submission
 from collidium.benchmarks.submissions import scorings
 from collidium.contracts.task import Card, Metric
 from collidium.database import in_chunks
-from collidium.scoring.truth.versions import is_public, whole
+from collidium.scoring.truth.parts import is_public, whole
 from collidium.scoring.uncertainty import Replicates
 
 if TYPE_CHECKING:

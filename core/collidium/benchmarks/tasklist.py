@@ -26,7 +26,7 @@ from collidium.errors import NotFound
 from collidium.inference.sandbox import MAX_MODEL_BYTES
 from collidium.plugins import DISTRIBUTION
 from collidium.records import PUBLIC_TRUTH, EvalEvents, Metric, PredictionColumn, TaskCard, TaskStatus
-from collidium.scoring.truth.versions import Part
+from collidium.scoring.truth.parts import Part
 
 if TYPE_CHECKING:
     from collidium.platform import Platform

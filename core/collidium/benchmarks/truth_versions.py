@@ -34,10 +34,12 @@ from collidium.hub.sources import HubDataset, locate
 from collidium.records import EvalEvents, TaskData, as_json
 from collidium.runtime.progress import Progress
 from collidium.scoring.predictions import largest
+from collidium.scoring.truth.cache import Hashes, manifest_key, table_key
 from collidium.scoring.truth.importing import build_from
+from collidium.scoring.truth.parts import whole
 from collidium.scoring.truth.published import is_readable
 from collidium.scoring.truth.tables import TruthTable
-from collidium.scoring.truth.versions import Hashes, Truth, manifest_key, table_key, whole
+from collidium.scoring.truth.versions import Truth
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
@@ -177,7 +179,7 @@ async def import_truth(
 
 @asynccontextmanager
 async def opened(platform: Platform, task_name: str, version: str) -> AsyncIterator[Truth]:
-    """Open a truth on this machine, as :meth:`~collidium.scoring.truth.versions.TruthCache.opened`.
+    """Open a truth on this machine, as :meth:`~collidium.scoring.truth.cache.TruthCache.opened`.
 
     What comes from the storage is compared with the hashes that the database has.
     """

@@ -39,7 +39,8 @@ from collidium.scoring.span import Conclusion, Disordered, ScoringJob, ScoringRe
 from collidium.scoring.uncertainty import PUBLIC_SEED, Replicates, groups_of
 
 if TYPE_CHECKING:
-    from collidium.scoring.truth.versions import Part, Truth
+    from collidium.scoring.truth.parts import Part
+    from collidium.scoring.truth.versions import Truth
 
 logger = logging.getLogger(__name__)
 

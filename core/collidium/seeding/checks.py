@@ -25,7 +25,7 @@ from collidium.order import Order
 from collidium.pipelines.choice import BUILT_IN, NONE, choose
 from collidium.plugins import DISTRIBUTION
 from collidium.records import SplitPreview
-from collidium.scoring.truth.versions import Part, whole
+from collidium.scoring.truth.parts import Part, whole
 from collidium.seeding import access
 from collidium.seeding.access import ACCOUNT
 from collidium.seeding.plan import ChallengeEvents, Source

@@ -28,7 +28,7 @@ from collidium import database
 from collidium.benchmarks.models import Challenge, DrawSeed, TruthVersion
 from collidium.contracts.tables import flatten
 from collidium.outbox.models import OutboxEvent
-from collidium.scoring.truth.versions import Part
+from collidium.scoring.truth.parts import Part
 from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess, run_command
 from collidium.testing.synthetic import SyntheticEvents

@@ -51,7 +51,7 @@ from collidium.inference.cores import timing_core
 from collidium.inference.messages import Code
 from collidium.inference.running import predict
 from collidium.platform import Platform
-from collidium.scoring.truth.versions import Part, events_of
+from collidium.scoring.truth.parts import Part, events_of
 from collidium_tasks import tracking_small
 
 from . import models

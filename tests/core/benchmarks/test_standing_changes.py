@@ -22,7 +22,7 @@ from collidium.benchmarks.rewards import RewardRules
 from collidium.benchmarks.submissions import bests, reading, rescoring, standing
 from collidium.benchmarks.submissions.representatives import represent
 from collidium.errors import CollidiumError
-from collidium.scoring.truth.versions import Part
+from collidium.scoring.truth.parts import Part
 from collidium.settings import Settings
 
 if TYPE_CHECKING:

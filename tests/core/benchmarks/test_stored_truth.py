@@ -17,7 +17,7 @@ from collidium.contracts.task import EventRange
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.files.durable import sha256_of
 from collidium.platform import Platform
-from collidium.scoring.truth.versions import manifest_key, table_key
+from collidium.scoring.truth.cache import manifest_key, table_key
 from collidium.server import doctor
 from collidium_plugins.storage_local import LocalStorage
 

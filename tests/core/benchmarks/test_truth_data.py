@@ -9,7 +9,7 @@ import pytest
 from collidium.benchmarks import challenges, truth_versions
 from collidium.benchmarks.models import Challenge, TruthVersion
 from collidium.errors import Conflict
-from collidium.scoring.truth.versions import Part
+from collidium.scoring.truth.parts import Part
 
 MANIFEST: dict[str, Any] = {
     "task": "jets",

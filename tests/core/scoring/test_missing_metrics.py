@@ -15,7 +15,8 @@ from collidium.benchmarks.submissions import scorings
 from collidium.client.predictions import write_predictions
 from collidium.errors import ScoringFailed
 from collidium.scoring.engine import Evaluation
-from collidium.scoring.truth.versions import Part, Truth
+from collidium.scoring.truth.parts import Part
+from collidium.scoring.truth.versions import Truth
 from collidium.scoring.uncertainty import groups_of, resampled
 
 

@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from collidium.scoring.truth.versions import Part, is_public, whole
+from collidium.scoring.truth.parts import Part, is_public, whole
 
 versions = st.text("0123456789abcdef", min_size=12, max_size=12)
 percents = st.integers(1, 99)

@@ -10,8 +10,9 @@ from toy_task import Make
 
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.errors import ConfigurationError
+from collidium.scoring.truth.cache import TruthCache, table_key
 from collidium.scoring.truth.importing import Origin
-from collidium.scoring.truth.versions import Truth, TruthCache, table_key
+from collidium.scoring.truth.versions import Truth
 from collidium_plugins.storage_local import LocalStorage
 
 PLENTY = 1024**3

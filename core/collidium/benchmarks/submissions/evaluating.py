@@ -66,7 +66,7 @@ from collidium.inference.timing import TimedBlock, Timing
 from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import in_thread
-from collidium.scoring.truth.versions import events_of, whole
+from collidium.scoring.truth.parts import events_of, whole
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Tables, Task

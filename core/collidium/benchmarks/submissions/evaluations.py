@@ -25,7 +25,7 @@ from collidium.inference.messages import Code
 from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import WakeSignal
-from collidium.scoring.truth.versions import Part
+from collidium.scoring.truth.parts import Part
 
 if TYPE_CHECKING:
     from decimal import Decimal

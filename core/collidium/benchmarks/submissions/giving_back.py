@@ -21,7 +21,7 @@ from collidium.benchmarks.models import Challenge, Evaluation, Rescoring, Submis
 from collidium.benchmarks.submissions import evaluations, replay, scorings
 from collidium.benchmarks.submissions.replay import Target
 from collidium.database import applied_at, transactional
-from collidium.scoring.truth.versions import whole
+from collidium.scoring.truth.parts import whole
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task

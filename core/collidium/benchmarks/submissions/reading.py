@@ -18,7 +18,7 @@ from collidium.benchmarks import challenges, draw_seeds, tasklist, truth_version
 from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission
 from collidium.benchmarks.submissions import evaluations, scorings
 from collidium.errors import Forbidden, InvalidInput, NotFound, UnknownCursor
-from collidium.scoring.truth.versions import Part
+from collidium.scoring.truth.parts import Part
 
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet

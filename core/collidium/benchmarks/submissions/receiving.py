@@ -17,7 +17,7 @@ from collidium.errors import Conflict, InvalidInput, Unavailable
 from collidium.inference.manifest import read_manifest
 from collidium.inference.running import Model, tables_of
 from collidium.runtime.failpoints import reached
-from collidium.scoring.truth.versions import events_of
+from collidium.scoring.truth.parts import events_of
 
 if TYPE_CHECKING:
     from collidium.benchmarks.submissions.admissions import Admission

@@ -28,7 +28,7 @@ from collidium.files.held import scratch_directory
 from collidium.files.stored import fetch
 from collidium.runtime import failpoints
 from collidium.scoring.engine import Evaluation, Seeds
-from collidium.scoring.truth.versions import Part
+from collidium.scoring.truth.parts import Part
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task

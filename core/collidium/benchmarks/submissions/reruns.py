@@ -24,7 +24,7 @@ from collidium.database import in_chunks, transactional
 from collidium.errors import Conflict
 from collidium.inference.messages import Code
 from collidium.runtime.failpoints import reached
-from collidium.scoring.truth.versions import Part, events_of, whole
+from collidium.scoring.truth.parts import Part, events_of, whole
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView

@@ -32,7 +32,8 @@ from collidium.records import BinnedScore, EarlierScores, as_json
 from collidium.runtime import metrics
 from collidium.scoring import engine
 from collidium.scoring.predictions import ExtraColumns
-from collidium.scoring.truth.versions import Part, is_public, stored_files, whole
+from collidium.scoring.truth.cache import stored_files
+from collidium.scoring.truth.parts import Part, is_public, whole
 from collidium.scoring.uncertainty import Replicates
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from collidium.benchmarks.submissions.replay import Target
 from collidium.benchmarks.submissions.standing_changes import Begun, Standing, StandingChange
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden, NotFound
-from collidium.scoring.truth.versions import Part
+from collidium.scoring.truth.parts import Part
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView

@@ -24,7 +24,7 @@ from collidium.benchmarks.submissions.representatives import represent
 from collidium.database import execute_many, rows_of, transactional
 from collidium.errors import Conflict
 from collidium.records import RankChange
-from collidium.scoring.truth.versions import Part
+from collidium.scoring.truth.parts import Part
 
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet

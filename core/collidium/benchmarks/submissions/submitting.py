@@ -30,7 +30,7 @@ from collidium.errors import Conflict, InvalidInput, TooManyRequests, Unavailabl
 from collidium.outbox import canonical_url
 from collidium.runtime.failpoints import reached
 from collidium.scoring.predictions import ExtraColumns
-from collidium.scoring.truth.versions import whole
+from collidium.scoring.truth.parts import whole
 
 if TYPE_CHECKING:
     from collidium.accounts.identities import Identities
