@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from toy_task import Make
 
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.errors import ConfigurationError
+from collidium.files.held import locked
 from collidium.scoring.truth.cache import TruthCache, table_key
 from collidium.scoring.truth.importing import Origin
 from collidium.scoring.truth.versions import Truth
@@ -51,6 +53,7 @@ def stored(make: Make) -> Make:
 
 async def test_another_machine_has_the_same_truth(stored: Make, remote: Remote, tmp_path: Path) -> None:
     truth = await stored(TruthCache(remote, tmp_path / "one", PLENTY))
+    remote.fetched.clear()  # what was compared when it was stored
     other = TruthCache(remote, tmp_path / "other", PLENTY)
     for _ in range(2):
         async with other.opened("toy", truth.version) as found:
@@ -63,6 +66,7 @@ async def test_another_machine_has_the_same_truth(stored: Make, remote: Remote, 
 
 async def test_processes_that_open_at_once_fetch_once(stored: Make, remote: Remote, tmp_path: Path) -> None:
     truth = await stored(TruthCache(remote, tmp_path / "one", PLENTY))
+    remote.fetched.clear()
     # Of each process of a machine one; what they share is the directory.
     caches = [TruthCache(remote, tmp_path / "other", PLENTY) for _ in range(3)]
 
@@ -128,3 +132,29 @@ async def test_room_is_made_of_what_is_stored_and_unused(
     for number, left in ((2, [1, 2, 3]), (4, [2, 3, 4]), (0, [0, 3, 4])):
         await use(number)
         assert here() == left, "what is nowhere else stays"
+
+
+async def test_waiting_for_another_process_takes_no_thread(
+    stored: Make, remote: Remote, tmp_path: Path
+) -> None:
+    """Another process fetches, however long; as many versions are wanted here as the pool has threads."""
+    truth = await stored(TruthCache(remote, tmp_path / "one", PLENTY))
+    other = TruthCache(remote, tmp_path / "other", PLENTY)
+    other.directory.mkdir()
+
+    async def open_it(version: str) -> None:
+        async with other.opened("toy", version):
+            pass
+
+    with ThreadPoolExecutor(2) as threads:
+        asyncio.get_running_loop().set_default_executor(threads)
+        with locked(other.directory):
+            found = [asyncio.create_task(open_it(version)) for version in ("a", "b", truth.version)]
+            while len(list((other.directory / "toy").glob("held-*.part"))) < len(found):
+                await asyncio.to_thread(int)
+            async with asyncio.timeout(10):
+                for _ in range(20):
+                    await asyncio.to_thread(int)
+        *absent, fetched = await asyncio.gather(*found, return_exceptions=True)
+    assert [type(error) for error in absent] == [ConfigurationError] * 2
+    assert fetched is None

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from collidium.contracts.executor import StoredFile
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable
@@ -25,6 +26,9 @@ from collidium.runtime.shared_calls import SharedCalls
 from collidium.runtime.waiting import entered_in_thread
 from collidium.scoring.truth.tables import TruthTable
 from collidium.scoring.truth.versions import MANIFEST, Truth, remove_used
+
+#: Between looks whether another process still fetches.
+_PAUSE_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,7 @@ class TruthCache:
         async with (
             scratch_directory(place.parent) as scratch,
             # One process of a machine fetches at a time and makes room.
-            entered_in_thread(locked(self.directory)),
+            _locked(self.directory),
         ):
             if place.exists():
                 return
@@ -151,6 +155,17 @@ class TruthCache:
             key = manifest_key(directory.parent.name, directory.name)
             if await self._storage.exists(key) and await asyncio.to_thread(_remove, directory):
                 room -= taken
+
+
+@asynccontextmanager
+async def _locked(directory: Path) -> AsyncIterator[None]:
+    """Hold the lock of a directory; no thread waits for it, as others would lack that thread."""
+    while True:
+        async with entered_in_thread(locked(directory, wait=False)) as alone:
+            if alone:
+                yield
+                return
+        await asyncio.sleep(_PAUSE_SECONDS)
 
 
 def table_key(table: TruthTable) -> str:
