@@ -1,4 +1,8 @@
-"""New submissions to a leaderboard, so that what was computed from earlier ones need not be again."""
+"""New submissions to a leaderboard, so that what was computed from earlier ones need not be again.
+
+Each submission that is kept is a revision of its leaderboard, and so is each other change: as many revisions
+as later submissions are submissions alone. So no table has to be kept true by every writer.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,11 @@
 """Streams of batches from a dataset: ordered or shuffled, for distributed training, resumable.
 
 Splits into training and validation are defined on the dataset's card.
+
+A share of an epoch is a range of its permuted row groups, cut by events: shares differ by one event at most,
+and a group at a cut is decoded twice. Shuffling mixes within a buffer of row groups decoded together, not a
+reservoir: the order follows from seed, epoch and share, so a state is an epoch and a count, and resuming
+decodes one buffer.
 """
 
 from __future__ import annotations
