@@ -290,6 +290,19 @@ async def test_a_process_that_is_lost_too_often_ends_it(platform: Platform) -> N
     assert (row.state, row.code) == ("failed", "interrupted")
 
 
+async def test_models_that_fail_the_platform_count_after_three(platform: Platform) -> None:
+    """One that takes the machine's memory ends so, whatever its file is; it is refunded each time."""
+    await Challenge.filter(name="tracking").update(submissions_per_day=1)
+    costly = models.priced(platform, "1")
+    await accounts.recognise("ada", signup_grant=Decimal(1))
+    for number in range(evaluations.FREE_FAILURES + 1):
+        await models.send(costly, models.layers(number))
+        await evaluations.mark_failed(await models.claimed(), evaluations.PLATFORM_FAILED)
+        assert (await accounts.find("ada")).credits == 1
+    with pytest.raises(TooManyRequests):
+        await models.send(costly, models.layers(9))
+
+
 @pytest.mark.parametrize("_", range(20 if LONG else 1))
 async def test_a_worker_killed_while_a_model_is_scored(platform: Platform, _: int) -> None:
     evaluation_id = await models.send(platform, models.layers())

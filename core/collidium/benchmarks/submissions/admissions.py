@@ -21,7 +21,7 @@ from collidium import accounts, records
 from collidium.benchmarks import accepting, challenges, tasklist, truth_versions
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Member, Submission, Team, TeamMember
 from collidium.benchmarks.rewards import midnight_before
-from collidium.benchmarks.submissions.evaluations import UNCOUNTED
+from collidium.benchmarks.submissions.evaluations import FREE_FAILURES, UNCOUNTED
 from collidium.errors import Conflict, Forbidden, TooManyRequests, Unavailable
 
 if TYPE_CHECKING:
@@ -278,19 +278,21 @@ async def left_today(
 async def _kept_today(challenge: Challenge, participants: Collection[str], now: datetime) -> Counter[str]:
     """Count the files and models that participants submitted on this UTC day, whatever became of them.
 
-    What members of a team submitted before they joined counts for the team, too.
+    Not counted are the first models that the platform failed to score. What members of a team submitted
+    before they joined counts for the team, too.
     """
     members = await _members_of(participants)
     theirs = Q(participant__in=list(participants)) | Q(account_id__in=list(members))
     own, midnight = Q(theirs, challenge=challenge.name), midnight_before(now)
     files = Submission.filter(own, submitted_at__gte=midnight, evaluation_id__isnull=True)
-    counted = Q(code__isnull=True) | Q(code__not_in=list(UNCOUNTED))
-    models = Evaluation.filter(own, counted, received_at__gte=midnight, again=False)
-    sent = [*await files.values_list("participant", "account_id")]
-    sent += await models.values_list("participant", "account_id")
-    kept: Counter[str] = Counter()
-    for participant, account in sent:
-        kept.update({str(participant), members.get(account, str(participant))})
+    kept, failed = Counter[str](), Counter[str]()
+    models = Evaluation.filter(own, received_at__gte=midnight, again=False)
+    sent = [(*row, None) for row in await files.values_list("participant", "account_id")]
+    sent += await models.values_list("participant", "account_id", "code")
+    for participant, account, code in sent:
+        of = failed if code in UNCOUNTED else kept
+        of.update({str(participant), members.get(account, str(participant))})
+    kept.update({of: number - FREE_FAILURES for of, number in failed.items() if number > FREE_FAILURES})
     return kept
 
 

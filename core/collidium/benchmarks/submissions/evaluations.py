@@ -45,8 +45,10 @@ _STEPS: Final = 10
 PLATFORM_FAILED: Final = "platform_failed"
 #: Codes of failures that are refunded.
 _PLATFORMS_FAULT: Final = frozenset({"interrupted", PLATFORM_FAILED, "closed", Code.NOISY.value})
-#: Codes of failures that do not count towards the quota of the day.
+#: Codes of failures that do not count towards the quota of the day, and how many of them a participant may
+#: have in a challenge: a model that takes the machine's memory looks like a machine that has none.
 UNCOUNTED: Final = frozenset({"interrupted", PLATFORM_FAILED})
+FREE_FAILURES: Final = 3
 
 #: Reasons of failures in addition to :class:`~collidium.inference.messages.Code`.
 REASONS: Final[Mapping[str, str]] = {
