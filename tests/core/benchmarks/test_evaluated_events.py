@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
+import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -16,6 +17,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.core.datasets.events import tables_of, write
+from tests.hub import HubServer, hub
 from tests.waiting import eventually_async, until
 from tortoise.exceptions import OperationalError
 
@@ -39,6 +42,10 @@ from collidium.scoring.truth import sketches
 from collidium.scoring.truth.sketches import Sketches, hashed_tables, hashes_of_events
 from collidium.server.worker import background_work, in_background
 from collidium_plugins.storage_local import LocalStorage
+
+from . import models
+
+__all__ = ["hub"]
 
 CONFIG = "ttbar_pu0"
 SCORED = EventRange(3, 5)
@@ -199,6 +206,36 @@ async def test_earlier_truth_is_described_once(platform: Platform) -> None:
     assert (row.manifest[SKETCHES], row.manifest["is_published"]) == ({}, False)
     shutil.rmtree(platform.settings.data_dir / "storage" / "inputs", ignore_errors=True)
     await earlier_truth.describe_earlier(platform)  # returns: nothing is left to do
+
+
+async def test_earlier_truth_of_a_public_repository_is_marked(
+    hub: HubServer, migrated_database_url: str, tmp_path: Path
+) -> None:
+    """By asking the hub without a token; its events are the public ones, if no inputs are stored."""
+    directory = write(tmp_path / "events", tables_of(range(6), hits=40))
+    api, repo = hub.api("ada"), f"ada/earlier-{uuid.uuid4().hex[:8]}"
+    api.create_repo(repo, repo_type="dataset")
+    api.upload_folder(repo_id=repo, repo_type="dataset", folder_path=str(directory))
+    chosen = {"database_url": migrated_database_url, "data_dir": tmp_path / "data", "hub_url": hub.url}
+    async with models.opened(chosen) as platform:
+        await truth_versions.import_truth(platform, "tracking", repo, config=CONFIG, events=SCORED)
+        imported = (await TruthVersion.get()).manifest
+        assert imported["is_published"] is True
+        evaluation = imported["data"]["evaluation"]
+        assert (evaluation["repository"], evaluation["revision"]) == (repo, imported["revision"])
+        other = {"data": {"evaluation": evaluation | {"revision": "0" * 40}}}
+        for before, published in (
+            ({}, True),
+            ({"inputs": {}}, True),  # the events are read from the hub
+            (other, False),  # it was imported from elsewhere
+            ({"private": True}, False),
+        ):
+            if "private" in before:
+                api.update_repo_settings(repo, private=True, repo_type="dataset")
+            await change(**imported | {"sketches": None, "is_published": False} | before)
+            await earlier_truth.describe_earlier(platform)
+            found = (await TruthVersion.get()).manifest
+            assert (found["is_published"], found[SKETCHES]) == (published, imported[SKETCHES]), before
 
 
 # -- earlier truth, when something fails --------------------------------------------------------------------
