@@ -334,8 +334,16 @@ _DEMO: Final = Size(
             first_taken=24,
             origin=_REAL,
         ),
+        # As in other sizes, it has the Standard Model alone to learn from: the channels of a mix are truth.
         DatasetPlan(
-            "anomaly-eval", MIX, 40, ("mix",), evaluated=True, source=_PACKAGED / "anomaly", origin=_REAL
+            "anomaly-eval",
+            MIX,
+            40,
+            ("mix",),
+            evaluated=True,
+            train="odd-train",
+            source=_PACKAGED / "anomaly",
+            origin=_REAL,
         ),
     ),
     MappingProxyType(
