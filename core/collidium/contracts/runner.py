@@ -161,6 +161,13 @@ class Runner(ABC):
         Called for the selected runner at the start of every process that follows requests.
         """
 
+    def leftovers(self) -> str:
+        """Return which files of ended jobs it cannot delete, and the command that does; empty for none.
+
+        ``collidium doctor`` shows it as advice. Blocks.
+        """
+        return ""
+
     @abstractmethod
     async def submit(self, job: Job) -> str:
         """Start a job. Idempotent by request_id.

@@ -181,10 +181,12 @@ async def _runner(settings: Settings, loaded: Plugins) -> Finding:
     runner = loaded.runners(settings).get(settings.runner_name)
     try:
         await asyncio.to_thread(runner.check)
+        advice = [await asyncio.to_thread(runner.leftovers)]
     finally:
         await runner.close()
-    advice = "" if runner.is_shared else "for several machines follow requests on one, or use a batch system"
-    return f"{runner.name} can run jobs", advice
+    if not runner.is_shared:
+        advice.append("for several machines follow requests on one, or use a batch system")
+    return f"{runner.name} can run jobs", "; ".join(filter(None, advice))
 
 
 async def _scoring(settings: Settings, loaded: Plugins) -> Finding:

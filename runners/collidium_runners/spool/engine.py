@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from secrets import token_hex
 from signal import Signals
@@ -20,6 +24,8 @@ from collidium_runners.spool.spool import CANCELLED, TOO_LONG
 
 #: Folder of the folders that are being deleted.
 REMOVED: Final = "removed"
+#: How many of its entries are looked at for their owner.
+_LOOKED_AT: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,10 @@ class JobFolders:
         if not keep_output:
             discard(self._output(request_id), self._directory / REMOVED)
 
+    def leftovers(self) -> str:
+        """Say which folders of ended jobs this user cannot delete; empty for none."""
+        return leftovers(self._directory / REMOVED, os.geteuid())
+
     def with_output(self) -> list[str]:
         """Return the request ids of all jobs with output."""
         return [folder.name for folder in (self._directory / "output").glob("*")]
@@ -110,6 +120,25 @@ def discard(folder: Path, aside: Path) -> None:
 def _empty(aside: Path) -> None:
     for folder in aside.iterdir():
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def leftovers(aside: Path, uid: int) -> str:
+    """Say how many folders in ``aside`` have files of other users than ``uid``, and how to delete them.
+
+    Containers may write them as users of their own; root can delete them.
+    """
+    if uid == 0 or not aside.is_dir():
+        return ""
+    number = sum(any(path.lstat().st_uid != uid for path in _first(folder)) for folder in aside.iterdir())
+    command = shlex.join(["sudo", "find", str(aside), "-mindepth", "1", "-delete"])
+    return f"{number} folders of ended jobs have files of other users: {command}" if number else ""
+
+
+def _first(folder: Path) -> Iterator[Path]:
+    """The first entries of a folder, as a job may have written millions of them."""
+    yield folder
+    with suppress(OSError):  # also one that cannot be read, whose owner was seen
+        yield from islice(folder.rglob("*"), _LOOKED_AT)
 
 
 @dataclass(frozen=True, slots=True)

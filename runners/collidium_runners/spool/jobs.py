@@ -98,6 +98,10 @@ class SpooledJobs:
             self._fill(look)
         return look
 
+    def leftovers(self) -> str:
+        """Say which folders of ended jobs cannot be deleted; empty for none."""
+        return self._folders.leftovers()
+
     def stop(self, entry: SpooledJob) -> None:
         """Stop a job."""
         self._engines.get(entry.engine).stop(entry.name)
@@ -288,6 +292,10 @@ class SpooledRunner(Runner):
 
     async def progress(self, handle: str) -> JobProgress | None:
         return await _in_thread(self._jobs.progress, handle)
+
+    def leftovers(self) -> str:
+        """As the contract promises."""
+        return self._jobs.leftovers()
 
     async def cancel(self, handle: str) -> None:
         # Record jobs that ended before this call, which are not cancelled.
