@@ -211,6 +211,22 @@ async def test_a_repeated_key_gets_the_first_answer(open_platform: OpenPlatform)
         assert other.request_id != answers[0].request_id
 
 
+async def test_keys_of_0_4_0_stand_for_the_same_orders(open_platform: OpenPlatform) -> None:
+    """So that an order is not placed again whose answer was lost in an upgrade."""
+    fingerprints = {
+        "d795100e2447997e89aa59bbb7a4109102c602c9d6e251de33fa1dfc21b271fe": Order("ttbar", 10, 0),
+        "0f72c0618109666235a380a01a77af8d1949b964ad1faa5f9aca31573809a57b": Order(
+            "ttbar", 10, 40, 1, "misalign=10um, smear=1.20"
+        ),
+    }
+    async with open_platform() as platform:
+        alice = await sign_up("alice")
+        for fingerprint, ordered in fingerprints.items():
+            await simulations.place(platform, alice, ordered, replace(DELIVERY, idempotency_key=fingerprint))
+        keys = await idempotency.IdempotencyKey.all()
+    assert {row.key: row.question for row in keys} == {each: each for each in fingerprints}
+
+
 @pytest.mark.parametrize("key", ["", " ", "a b", "é", "x" * 129, "line\nbreak"])
 async def test_a_key_that_is_none_is_refused(key: str, open_platform: OpenPlatform) -> None:
     async with open_platform() as platform:
