@@ -20,6 +20,7 @@ from cachetools import TTLCache
 from collidium.contracts.identity import SSO_SUFFIX, Identity, IdentityProvider, IdentityUnavailable
 from collidium.errors import Forbidden, TooManyRequests
 from collidium.runtime import metrics
+from collidium.runtime.interrupts import Noting
 from collidium.runtime.limits import CallerLimits, Clock, TokenBuckets
 from collidium.runtime.shared_calls import SharedCalls
 
@@ -192,7 +193,9 @@ class Identities:
                 identity = await provider.identify(token)
         except IdentityUnavailable:
             raise
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            if Noting.is_interrupt(error):
+                raise
             # The message of a third-party provider may contain the token: report only type and place.
             place = extract_tb(error.__traceback__)[-1]
             raise IdentityUnavailable(

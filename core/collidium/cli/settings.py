@@ -150,8 +150,9 @@ def _origin(name: str, in_file: set[str]) -> str:
 def doctor(ctx: click.Context) -> None:
     """Check the configuration of this machine; exits with 1 if a check fails.
 
-    Checks data directory, plugins, secrets, storage, hub, proxy, runner, scoring, models, database, clock and
-    other processes. Warnings are problems only for a deployment of several machines.
+    Checks libraries, data directory, plugins, secrets, storage, hub, proxy, runner, scoring, models,
+    database, clock and other processes. Warnings other than of libraries are problems only for several
+    machines.
 
     \b
     collidium doctor

@@ -239,7 +239,7 @@ class Runner(ABC):
                     return await self.poll(handle)
                 except RunnerError as error:
                     return error
-                except SystemExit as error:  # in a task it would end the process
+                except (SystemExit, KeyboardInterrupt) as error:  # in a task it would end the process
                     raise RuntimeError(f"polling raised {error!r}") from error
 
         return dict(zip(handles, await asyncio.gather(*map(ask, handles)), strict=True))

@@ -153,6 +153,8 @@ class Odd(IdentityProvider):
             raise KeyError(token)
         if token == "leaving-secret":
             raise SystemExit(token)
+        if token == "interrupting-secret":
+            raise KeyboardInterrupt(token)
         if token == "text-secret":
             return "alice"
         return Identity("alice")
@@ -263,7 +265,7 @@ def test_a_failing_identity_provider_gives_503_and_no_token(start_server: StartS
 
     assert me("good").json()["hub_username"] == "alice"
     kinds = {"nameless-secret": "ValueError", "broken-secret": "KeyError", "text-secret": "str, no Identity"}
-    kinds["leaving-secret"] = "SystemExit"
+    kinds |= {"leaving-secret": "SystemExit", "interrupting-secret": "KeyboardInterrupt"}
     for token, kind in kinds.items():
         answer = me(token)
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "10")

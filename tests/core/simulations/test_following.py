@@ -131,14 +131,15 @@ async def test_a_runner_on_a_bad_day_loses_nothing(
         assert await balance("alice") == GRANT
 
 
-async def test_a_runner_that_exits_ends_no_server(open_platform: OpenPlatform) -> None:
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()], ids=repr)
+async def test_a_runner_that_exits_ends_no_server(open_platform: OpenPlatform, error: BaseException) -> None:
     def leave(job: Job) -> None:
         if runner.calls["submit"] == 1:
-            raise SystemExit(3)
+            raise error
 
     runner = Scripted()
     runner.submitting = leave
-    runner.answers = [SystemExit(3), JobStatus(JobState.FAILED, reason="in the end")]
+    runner.answers = [error, JobStatus(JobState.FAILED, reason="in the end")]
     async with open_platform(runner) as platform:
         request = await followed(platform)
         assert (request.state, request.reason) == ("failed", "in the end")

@@ -16,6 +16,7 @@ from collidium.contracts.runner import (
 )
 from collidium.errors import ConfigurationError
 from collidium.runtime.failpoints import reached
+from collidium.runtime.interrupts import Noting
 from collidium.runtime.logs import message_of
 from collidium.simulations import transitions
 from collidium.simulations.models import SimulationRequest, State
@@ -77,7 +78,9 @@ async def _statuses(
     except (RunnerError, ConfigurationError) as error:
         log_for_operators(error, f"runner {runner_name}")
         trouble = message_for_owner(error)
-    except (Exception, SystemExit):
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        if Noting.is_interrupt(error):
+            raise
         # A plugin's bug must not end the loop.
         logger.exception("runner %s failed to report on %d jobs", runner_name, len(handles))
         trouble = "the runner failed; the platform's operators see why"

@@ -22,6 +22,7 @@ from collidium.hub.client import Hub, HubContested, HubRefused, HubUnavailable
 from collidium.hub.publishing import Target, url_of
 from collidium.runtime import logs
 from collidium.runtime.failpoints import reached
+from collidium.runtime.interrupts import Noting
 from collidium.simulations import output, publication, transitions
 from collidium.simulations.models import CANCELLABLE, SimulationRequest, State, Step
 from collidium.simulations.orders import Ending, max_output_bytes
@@ -81,8 +82,8 @@ async def _work(platform: Platform, row: SimulationRequest) -> None:
         await end(platform, row, Ending(outcome, reason, caused_by_owner=isinstance(error, CAUSED_BY_OWNER)))
     except PASSING as error:
         await _postpone(platform, row, error, _report(error, row))
-    except (Exception, SystemExit) as error:
-        if is_away(error):
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        if is_away(error) or Noting.is_interrupt(error):
             raise
         # A plugin's bug must not end the loop.
         logger.exception("request %s: step %s failed", row.request_id, row.step)
@@ -318,7 +319,9 @@ async def stop(platform: Platform, row: SimulationRequest) -> Decimal | None:
         if handle is not None:
             await runner.cancel(handle)
             return (await runner.poll(handle)).node_hours
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        if Noting.is_interrupt(error):
+            raise
         # Also a plugin's bug: the request ends even if its job cannot be cancelled.
         logger.error("request %s: its job may still run: %s", row.request_id, error.__cause__ or error)
     return None
