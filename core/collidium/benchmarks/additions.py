@@ -1,19 +1,20 @@
-"""New submissions to a leaderboard, so that what was computed from earlier ones need not be again.
+"""What is new on a leaderboard, and what has left it, so that what was computed before need not be again.
 
-Each submission that is kept is a revision of its leaderboard, and so is each other change: as many revisions
-as later submissions are submissions alone. So no table has to be kept true by every writer.
+Each submission that is kept is a revision of its leaderboard, and so is each other change; rows that lose
+their rank have the revision of that change. As many revisions as later submissions and such changes are these
+alone. So no table has to be kept true by every writer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from collidium.benchmarks.models import Challenge
 from collidium.database import rows_of
 
-#: Maximum number of new submissions that are added, instead of reading the whole leaderboard again.
+#: Maximum number of new submissions, and of those that left, instead of reading the whole leaderboard again.
 MAX_ADDED: Final = 500
 
 _LAST: Final = """
@@ -22,6 +23,10 @@ SELECT submitted_at, id FROM submissions WHERE challenge = ? ORDER BY submitted_
 _LATER: Final = """
 SELECT id, submitted_at, truth_version, rank_score, baseline, scores FROM submissions
 WHERE challenge = ? AND (submitted_at, id) > (?, ?) ORDER BY submitted_at, id LIMIT ?
+"""
+_LEFT: Final = """
+SELECT id, left_revision FROM submissions
+WHERE challenge = ? AND left_revision > ? ORDER BY left_revision LIMIT ?
 """
 
 
@@ -35,6 +40,18 @@ class Mark:
     id: str
 
 
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What has changed since a mark."""
+
+    #: The mark after these changes.
+    mark: Mark
+    #: Later submissions in their order, without those that left.
+    rows: Sequence[Mapping[str, Any]]
+    #: Ids of submissions that lost their rank.
+    left: frozenset[str]
+
+
 async def mark(challenge: str) -> Mark | None:
     """Return the mark of what is there now, to be called before it is read; None without submissions."""
     revision = await _revision(challenge)
@@ -43,20 +60,25 @@ async def mark(challenge: str) -> Mark | None:
     return None
 
 
-async def since(challenge: str, last: Mark) -> tuple[Mark, Sequence[Mapping[str, Any]]] | None:
-    """Return the submissions after a mark in their order, and the mark after them.
+async def since(challenge: str, last: Mark) -> Changes | None:
+    """Return the submissions after a mark, and those that lost their rank since.
 
-    None if anything else has changed, or they are more than :data:`MAX_ADDED`. Each new submission and each
-    other change is a revision of its own: as many revisions as new submissions are new submissions alone.
+    None if anything else has changed, or either are more than :data:`MAX_ADDED`. Each new submission and each
+    other change is a revision of its own, and the rows that a change takes off the leaderboard have its
+    revision: as many revisions as new submissions and such changes are these alone.
     """
     # In this order: what changes in between is a revision more, and found to be one.
     rows = await rows_of(_LATER, challenge, last.submitted_at, last.id, MAX_ADDED + 1)
+    left = await rows_of(_LEFT, challenge, last.revision, MAX_ADDED + 1)
     revision = await _revision(challenge)
-    if len(rows) > MAX_ADDED or revision - last.revision != len(rows):
+    explained = len(rows) + len({row["left_revision"] for row in left})
+    if max(len(rows), len(left)) > MAX_ADDED or revision - last.revision != explained:
         return None
-    if not rows:
-        return last, rows
-    return Mark(revision, rows[-1]["submitted_at"], rows[-1]["id"]), rows
+    mark = (
+        Mark(revision, rows[-1]["submitted_at"], rows[-1]["id"]) if rows else replace(last, revision=revision)
+    )
+    gone = frozenset(row["id"] for row in left)
+    return Changes(mark, [row for row in rows if row["id"] not in gone], gone)
 
 
 async def _revision(challenge: str) -> int:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from math import inf, isfinite, nan
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from cachetools import LRUCache
 
 from collidium.benchmarks import additions, leaderboard
-from collidium.benchmarks.additions import Mark
+from collidium.benchmarks.additions import Changes, Mark
 from collidium.benchmarks.leaderboard import ALL, BoardVersion, Front, RankCounter
 from collidium.benchmarks.models import Submission
 from collidium.database import loaded, rows_of
@@ -62,7 +62,7 @@ class _Members:
 class Fronts:
     """A cache of the fronts of the latest versions; concurrent calls share the computation.
 
-    After new submissions alone, only these are read.
+    After new submissions, and when others lost their rank that were no members, only these are read.
     """
 
     def __init__(self) -> None:
@@ -81,8 +81,8 @@ class Fronts:
         traded = [(name, signs[name]) for name in metrics]
         before, found = self._latest.get(place), None
         if before is not None and before.mark is not None:
-            added = await additions.since(version.challenge, before.mark)
-            found = added and await _with(before.all, *added, version, traded)
+            changes = await additions.since(version.challenge, before.mark)
+            found = changes and await _with(before.all, changes, version, traded)
         self._latest[place] = found = found or await _find(version, traded)
         return found.front
 
@@ -107,17 +107,23 @@ async def _find(version: BoardVersion, metrics: _Traded) -> _Members:
 
 async def _with(
     members: Sequence[_Member],
-    mark: Mark,
-    rows: Sequence[Mapping[str, Any]],
+    changes: Changes,
     version: BoardVersion,
     metrics: _Traded,
-) -> _Members:
-    """Add later submissions to the members of a front."""
-    truth = version.truth_version
-    new = [row for row in rows if row["truth_version"] == truth and row["rank_score"] is not None]
+) -> _Members | None:
+    """Add later submissions to the members of a front; None if a member left, as it may hide others.
+
+    What was no member hides nothing that no member hides.
+    """
+    if any(member.id in changes.left for member in members):
+        return None
+    truth, mark = version.truth_version, changes.mark
+    new = [row for row in changes.rows if row["truth_version"] == truth and row["rank_score"] is not None]
     rivals = sorted(row["rank_score"] for row in new if not row["baseline"])
     found = [
-        member._replace(rank=member.rank + len(rivals) - bisect_right(rivals, member.rank_score))
+        member._replace(
+            rank=0 if changes.left else member.rank + len(rivals) - bisect_right(rivals, member.rank_score)
+        )
         for member in members
     ]
     for row in new:

@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from tortoise.backends.sqlite.client import SqliteClient
 
 from collidium.benchmarks import additions
-from collidium.benchmarks.additions import Mark
+from collidium.benchmarks.additions import Changes, Mark
 from collidium.benchmarks.leaderboard import BoardVersion
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions.reading import claim_of
@@ -53,10 +53,12 @@ class _Steps:
     #: Larger is better.
     worths: Mapping[str, float]
 
-    def with_(self, mark: Mark, rows: Sequence[Mapping[str, Any]], card: Card, truth_version: str) -> _Steps:
-        """Add later submissions."""
+    def with_(self, changes: Changes, card: Card, truth_version: str) -> _Steps | None:
+        """Add later submissions; None if a step has left, without which others may be steps."""
+        if any(not changes.left.isdisjoint(some) for some in self.ids.values()):
+            return None
         ids, worths = {name: list(some) for name, some in self.ids.items()}, dict(self.worths)
-        for row in rows:
+        for row in changes.rows:
             if row["truth_version"] != truth_version or row["rank_score"] is None:
                 continue
             scores = loaded(Submission, "scores", row["scores"])
@@ -66,13 +68,13 @@ class _Steps:
                 ) >= worth:
                     worths[metric.name] = worth
                     ids[metric.name].append(row["id"])
-        return _Steps(mark, ids, worths)
+        return _Steps(changes.mark, ids, worths)
 
 
 class Histories:
     """A cache of the histories of the latest versions; concurrent calls share the computation.
 
-    After new submissions alone, only these are read.
+    After new submissions, and when others lost their rank that were no steps, only these are read.
     """
 
     def __init__(self) -> None:
@@ -97,8 +99,8 @@ class Histories:
         place = version.challenge, version.truth_version
         before, found = self._latest.get(place), None
         if before is not None and before.mark is not None:
-            added = await additions.since(version.challenge, before.mark)
-            found = added and before.with_(*added, card, version.truth_version or "")
+            changes = await additions.since(version.challenge, before.mark)
+            found = changes and before.with_(changes, card, version.truth_version or "")
         self._latest[place] = found = found or await _read(version, card)
         return found
 

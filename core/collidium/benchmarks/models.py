@@ -228,6 +228,9 @@ class Submission(Model):
     baseline = fields.BooleanField(default=False)
     # Whether it raised a best when these were last decided; None: unknown.
     raised_best = fields.BooleanField(null=True, default=False)
+    # The revision of the leaderboard with which it last lost its rank; None: it never did, or earlier than
+    # this was recorded.
+    left_revision = fields.BigIntField(null=True)
 
     class Meta(Model.Meta):
         table = "submissions"

@@ -291,11 +291,21 @@ async def test_histories_and_fronts_follow_any_change(seed: int) -> None:
 async def _change(number: int, random: np.random.Generator) -> None:
     """A change and its revision, as of a submission or an operator; rarely with a clock that was set back."""
     sent = [row for row in await Submission.all() if row.rank_score is not None]
-    kind = random.choice(["add", "remove", "rescore", "none"], p=[0.85, 0.05, 0.05, 0.05])
+    kinds = ["add", "leave", "return", "remove", "rescore", "none"]
+    kind = random.choice(kinds, p=[0.6, 0.2, 0.05, 0.05, 0.05, 0.05])
     if kind == "add":
         await _add(number, random)
         return
-    if sent and kind != "none":
+    if sent and kind == "leave":
+        # One, or all of an account, with the revision of the change.
+        some = random.choice(len(sent), size=min(len(sent), int(random.integers(1, 3))), replace=False)
+        revision = (await Challenge.get(name=VERSION.challenge)).revision + 1
+        left = Submission.filter(id__in=[sent[place].id for place in some])
+        await left.update(rank_score=None, left_revision=revision)
+    elif kind == "return":
+        for row in await Submission.filter(rank_score=None, left_revision__not_isnull=True).limit(1):
+            await Submission.filter(id=row.id).update(rank_score=row.scores["accuracy"])
+    elif sent and kind != "none":
         row = sent[int(random.integers(len(sent)))]
         new = None if kind == "remove" else row.rank_score
         scores = {"accuracy": row.rank_score, "missing": int(random.integers(8)) / 8}
@@ -338,5 +348,5 @@ async def test_many_additions_are_read_with_all(monkeypatch: pytest.MonkeyPatch)
     for number in range(2, 5):
         await _add(number * 100, random)
         added = await additions.since(VERSION.challenge, mark)
-        found.append(None if added is None else len(added[1]))
+        found.append(None if added is None else len(added.rows))
     assert found == [1, 2, None]

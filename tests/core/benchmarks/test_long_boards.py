@@ -22,7 +22,10 @@ from collidium.benchmarks.histories import Histories
 from collidium.benchmarks.leaderboard import ALL, EVERYONE, BoardVersion
 from collidium.benchmarks.models import Challenge, Scoring, Submission
 from collidium.benchmarks.rank_intervals import RankIntervals
-from collidium.benchmarks.submissions import reading
+from collidium.benchmarks.submissions import reading, standing_changes
+from collidium.benchmarks.submissions.replay import Target
+from collidium.benchmarks.submissions.standing_changes import Standing, StandingChange
+from collidium.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("connected")
 
@@ -111,20 +114,26 @@ async def test_front_reads_each_submission_once(monkeypatch: pytest.MonkeyPatch)
     assert second.amount < 5 * first.amount  # four times as many
 
 
+@pytest.mark.parametrize("change", ["addition", "withdrawal"])
 @pytest.mark.parametrize("kind", ["history", "front"])
-async def test_a_new_submission_is_added_to_what_is_known(kind: str) -> None:
+async def test_a_change_is_added_to_what_is_known(kind: str, change: str) -> None:
     """The next history and front after it cost the same whatever else there is."""
     await Challenge.create(name=VERSION.challenge, task=VERSION.task, truth_version="truth")
     histories, fronts, costs = Histories(), Fronts(), []
     for revision, count in enumerate((300, 1500), 1):
         await fill(count)
+        # No step of a history, and on no front.
+        scores = {"accuracy": 0.0, "missing": 2.0}
+        (worst,) = await fill(1, rank_score=0.0, scores=scores, submitted_at=START + timedelta(hours=1))
         await analyze()
-        for added in (False, True):
-            if added:
+        for changed in (False, True):
+            if changed and change == "addition":
                 await fill(1, submitted_at=START + timedelta(days=10 * revision))
                 await Challenge.filter(name=VERSION.challenge).update(revision=F("revision") + 1)
+            elif changed:
+                await _withdraw(worst)
             async with work_of_database() as work:
-                version = replace(VERSION, revision=2 * revision + added)
+                version = replace(VERSION, revision=2 * revision + changed)
                 if kind == "history":
                     assert await histories.steps(version, CARD, None, limit=10)
                 else:
@@ -132,6 +141,13 @@ async def test_a_new_submission_is_added_to_what_is_known(kind: str) -> None:
             costs.append(work.amount)
     whole, after_one, _, after_another = costs
     assert after_another < 1.5 * after_one < whole
+
+
+async def _withdraw(row: Submission) -> None:
+    task = type("Task", (Toy,), {"card": CARD})()
+    target = Target(VERSION.challenge, task, "truth")
+    change = StandingChange(Settings(), target, Standing("withdrawn"), "test", "withdraw", "")
+    await standing_changes.run(change, row.id)
 
 
 @pytest.mark.parametrize("selection", [EVERYONE, ALL])

@@ -150,7 +150,9 @@ async def begin(change: StandingChange, challenge: Challenge, selected: QuerySet
         await _return(change, challenge, rows)
     else:
         gone = {"rank_score": None, "represents": False, "raised_best": False}
-        await selected.update(standing=new.standing, standing_reason=new.reason, **gone)
+        # With the revision that ends the change (finish).
+        left = {"left_revision": challenge.revision + 1}
+        await selected.update(standing=new.standing, standing_reason=new.reason, **gone, **left)
         await waiting.retry_unranked({row.id for row in rows})
     await represent(challenge.name, target.truth_version, {row.participant for row in rows})
     decision = None
