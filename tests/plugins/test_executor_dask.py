@@ -143,6 +143,34 @@ async def test_a_worker_uses_files_only_as_they_were_stored(tmp_path: Path) -> N
         assert path.read_bytes() == b"right"
 
 
+@pytest.mark.parametrize("change", ["deleted", "exchanged", "cut"])
+async def test_a_changed_copy_of_a_worker_is_fetched_again(tmp_path: Path, change: str) -> None:
+    """A cleaner of temporary files deletes, a full disk cuts: neither is the fault of what is scored."""
+    storage = LocalStorage(tmp_path / "storage")
+    (tmp_path / "file").write_bytes(b"right")
+    await storage.put("file", tmp_path / "file")
+    (tmp_path / "worker").mkdir()
+    files = StoredFiles(storage, tmp_path / "worker", 7)
+    file, other = (StoredFile(key, 5, hashlib.sha256(b"right").hexdigest()) for key in ("file", "other"))
+    async with files.opened([file]) as (path,):
+        inode = path.stat().st_ino
+    async with files.opened([file]) as (path,):
+        assert path.stat().st_ino == inode, "an unchanged one is used again"
+        mapped = path.open("rb")
+        if change == "deleted":
+            path.unlink()
+        else:
+            path.write_bytes(b"wrong" if change == "exchanged" else b"")
+        async with files.opened([file]) as (again,):
+            assert again.read_bytes() == b"right"
+            assert os.fstat(mapped.fileno()).st_ino != again.stat().st_ino, "who has mapped it keeps it"
+        mapped.close()
+    await storage.put("other", tmp_path / "file")
+    path.unlink()
+    async with files.opened([other]) as (path,):
+        assert path.read_bytes() == b"right"
+
+
 async def test_a_lost_scheduler_is_unavailable(tmp_path: Path) -> None:
     with running(tmp_path, 1) as cluster:
         async with connected(cluster, 1, dask_wait_seconds=2) as executor:

@@ -37,8 +37,11 @@ async def fetch(storage: Storage, key: str, path: Path, sha256: str | None, *, f
     StorageUnavailable
         Also if the storage returned another content: its failure, which a retry may mend.
     """
-    await (storage.get_final if final else storage.get)(key, path)
-    found = await asyncio.to_thread(sha256_of, path)
+    try:
+        await (storage.get_final if final else storage.get)(key, path)
+        found = await asyncio.to_thread(sha256_of, path)
+    except OSError as error:  # a bad sector is met here where the file is a link
+        raise StorageUnavailable(f"{key} cannot be read: {error.strerror}") from error
     if found != sha256 is not None:
         from collidium.runtime.metrics import STORAGE_FAILURES  # prometheus_client takes clients 20 ms
 

@@ -30,6 +30,8 @@ class StoredFiles:
         self._max_bytes = max_bytes
         #: Least recently used first.
         self._here: dict[StoredFile, Path] = {}
+        #: Inode, size and times of each file when it was compared.
+        self._compared: dict[StoredFile, tuple[int, ...]] = {}
         self._uses: Counter[StoredFile] = Counter()
         self._fetching = SharedCalls[StoredFile, None]()
 
@@ -39,26 +41,44 @@ class StoredFiles:
         self._uses.update(files)
         try:
             for file in files:
-                if file not in self._here:
+                if not self._is_unchanged(file):
                     await self._fetching.run(file, lambda file=file: self._fetch(file))  # type: ignore[misc]  # mypy infers no lambda with a default
                 self._here[file] = self._here.pop(file)
             yield [self._here[file] for file in files]
         finally:
             self._uses -= Counter(files)  # drops counts of 0
 
+    def _is_unchanged(self, file: StoredFile) -> bool:
+        """Whether a file is here as it was compared: others clean temporary directories, and fill disks."""
+        path = self._here.get(file)
+        return path is not None and _state(path) == self._compared[file]
+
     async def _fetch(self, file: StoredFile) -> None:
-        excess = sum(held.bytes for held in self._here) + file.bytes - self._max_bytes
+        excess = sum(held.bytes for held in self._here.keys() | {file}) - self._max_bytes
         for other in [other for other in self._here if not self._uses[other]]:
             if excess <= 0:
                 break
-            self._here.pop(other).unlink()
+            del self._compared[other]
+            self._here.pop(other).unlink(missing_ok=True)
             excess -= other.bytes
         path = self._directory / hashlib.sha256(file.key.encode()).hexdigest()
+        new = path.with_suffix(".new")
         try:
-            await fetch(self._storage, file.key, path, file.sha256)
+            await fetch(self._storage, file.key, new, file.sha256)
         except MissingFile as error:
             raise StorageUnavailable(f"the storage has no file {file.key} any more") from error
+        new.replace(path)  # calls that have mapped a changed one keep it
+        self._compared[file] = _state(path)
         self._here[file] = path
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """Inode, size and times of a file; empty if it is missing."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 class Calls(WorkerPlugin):

@@ -49,3 +49,13 @@ async def test_what_was_stored_is_fetched(storage: LocalStorage, tmp_path: Path,
         assert path.read_bytes() == CONTENT
     with pytest.raises(MissingFile):
         await fetch(storage, "no/file", tmp_path / "copy", SHA256, final=final)
+
+
+@pytest.mark.parametrize("final", [False, True])
+async def test_a_file_that_cannot_be_read_is_no_error_of_its_user(
+    storage: LocalStorage, tmp_path: Path, final: bool
+) -> None:
+    (storage.directory / "some/file").unlink()
+    (storage.directory / "some/file").mkdir()
+    with pytest.raises(StorageUnavailable, match="some/file cannot be read: Is a directory"):
+        await fetch(storage, "some/file", tmp_path / "copy", SHA256, final=final)
