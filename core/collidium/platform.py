@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Final
 from collidium import database, plugins, records
 from collidium.accounts.identities import Identities
 from collidium.benchmarks import tasklist
-from collidium.benchmarks.evaluated import Comparisons, comparisons
-from collidium.benchmarks.truth_sketches import SketchCache
 from collidium.contracts.executor import Executor
 from collidium.contracts.pipeline import Pipeline
 from collidium.contracts.runner import Runner
@@ -32,6 +30,8 @@ from collidium.runtime.watching import Watching
 from collidium.scoring.truth.cache import TruthCache
 from collidium.secrets import Secrets, open_secrets
 from collidium.sessions import Sessions
+from collidium.truth.evaluated import Comparisons, comparisons
+from collidium.truth.sketches import SketchCache
 
 if TYPE_CHECKING:
     from collidium.settings import Settings

@@ -19,7 +19,7 @@ import msgspec
 from tortoise.transactions import in_transaction
 
 from collidium import database, plugins, simulations
-from collidium.benchmarks import truth_versions
+from collidium.benchmarks import truth_in_use
 from collidium.benchmarks.submissions import model_files, scorings
 from collidium.contracts.storage import Storage
 from collidium.database.connections import config
@@ -88,7 +88,7 @@ async def named_files() -> dict[str, str]:
     """Return the SHA-256, empty if unknown, of each file in the storage that the database names, by key."""
     stored = await scorings.stored_predictions() | await simulations.stored_files()
     stored |= {scorings.storage_key(sha256): sha256 for sha256 in await model_files.stored_predictions()}
-    return stored | await truth_versions.stored_files() | await model_files.stored_models()
+    return stored | await truth_in_use.stored_files() | await model_files.stored_models()
 
 
 async def missing_files(

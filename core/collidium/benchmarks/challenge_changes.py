@@ -20,13 +20,13 @@ from collidium.benchmarks.challenges import (
     locked,
     refuse,
     view,
-    whole_truth,
 )
 from collidium.benchmarks.models import Challenge, Submission, TeamMember
 from collidium.database import transactional
 from collidium.errors import Conflict, NotFound
 from collidium.runtime import display_names
 from collidium.scoring.truth.parts import Part, whole
+from collidium.truth import registry
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -85,7 +85,7 @@ def problems_of_new(name: str, fields: Mapping[str, Any]) -> Iterator[tuple[str,
 async def _truth_of(task: str, version: str | None) -> str:
     """The given version, by default that of the task's own challenge; always a whole truth."""
     if version is not None:
-        return str((await whole_truth(task, version)).version)
+        return str((await registry.find_whole(task, version)).version)
     own = await Challenge.get_or_none(name=task)
     if own is None or own.truth_version is None:
         raise Conflict(f"task {task!r} has no truth: collidium truth import {task} --from ...")

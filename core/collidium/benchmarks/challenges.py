@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final, Literal
 from tortoise.timezone import now
 
 from collidium import records
-from collidium.benchmarks.models import Challenge, TruthVersion
-from collidium.contracts.task import EventRange
+from collidium.benchmarks.models import Challenge
 from collidium.database.statements import RowByKey
 from collidium.errors import Conflict, InvalidInput, NotFound
 from collidium.records import Announcement
-from collidium.scoring.truth.parts import Part, whole
+from collidium.scoring.truth.parts import Part
 from collidium.scoring.uncertainty import groups_of
+from collidium.truth import registry
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -126,18 +126,6 @@ def view(row: Challenge, platform: Platform, card: records.TaskCard | None = Non
     )
 
 
-async def whole_truth(task: str, version: str) -> TruthVersion:
-    """An imported truth of a task; raises Conflict for an unknown version, a part, and public truth."""
-    if Part.of(version):
-        raise Conflict(f"{version[:64]!r} is a part of a truth: give the whole one, {whole(version)[:64]!r}")
-    row = await TruthVersion.get_or_none(task=task, version=version)
-    if row is None:
-        raise Conflict(f"there is no truth {version[:64]!r} of task {task!r}: collidium truth list")
-    if row.manifest.get("public"):
-        raise Conflict(f"truth {version[:64]!r} is public: models are reproduced on it with exact scores")
-    return row
-
-
 async def locked(name: str) -> Challenge:
     """The challenge, its row locked until the transaction ends; raises NotFound."""
     if await find(name) is None:
@@ -161,17 +149,15 @@ async def public_part(row: Challenge, percent: int) -> Part:
         raise Conflict(f"{row.name!r} has closed: it cannot be split any more")
     if Part.of(row.truth_version) is not None:
         raise Conflict(f"the events of {row.name!r} are split already ({row.truth_version})")
-    truth = await TruthVersion.get(task=row.task, version=row.truth_version)
-    if len(groups_of(EventRange(**truth.manifest["events"]))) < 2:
+    truth = await registry.find(row.task, row.truth_version)
+    if len(groups_of(truth.events)) < 2:
         raise Conflict(f"{row.name!r} has one event: it cannot be split")
     return Part(row.truth_version, "public", percent)
 
 
 async def set_part(row: Challenge, part: Part) -> None:
     """Score against a part of the truth from now on, with the files and floors of the whole."""
-    truth = await TruthVersion.get(task=row.task, version=part.truth)
-    version = TruthVersion(task=row.task, version=str(part), manifest=truth.manifest)
-    await TruthVersion.bulk_create([version], ignore_conflicts=True)
+    await registry.add_part(row.task, part)
     row.truth_version = str(part)
     await row.save(update_fields=["truth_version", "changed_at"])
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from cachetools import LRUCache
 
-from collidium.benchmarks import draw_seeds
 from collidium.benchmarks.models import Scoring, Submission
 from collidium.runtime.shared_calls import SharedCalls
 from collidium.runtime.waiting import in_thread
+from collidium.truth import draw_seeds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,8 +20,8 @@ from collidium.scoring.truth.parts import is_public, whole
 from collidium.scoring.uncertainty import Replicates
 
 if TYPE_CHECKING:
-    from collidium.benchmarks.truth_versions import TruthRecord
     from collidium.settings import Settings
+    from collidium.truth.registry import TruthRecord
 
 
 @dataclass(frozen=True, slots=True)

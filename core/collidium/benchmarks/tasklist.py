@@ -15,11 +15,10 @@ from tortoise.expressions import F
 from tortoise.timezone import now
 
 from collidium import records
-from collidium.benchmarks import accepting, challenges, truth_versions
+from collidium.benchmarks import accepting, challenges
 from collidium.benchmarks.accepting import Refusal
 from collidium.benchmarks.models import Challenge
 from collidium.benchmarks.rewards import floor_of, reward_of
-from collidium.benchmarks.truth_versions import shown_data
 from collidium.contracts.task import Column, Task
 from collidium.database import transactional
 from collidium.errors import NotFound
@@ -27,6 +26,8 @@ from collidium.inference.sandbox import MAX_MODEL_BYTES
 from collidium.plugins import DISTRIBUTION
 from collidium.records import PUBLIC_TRUTH, EvalEvents, Metric, PredictionColumn, TaskCard, TaskStatus
 from collidium.scoring.truth.parts import Part
+from collidium.truth import registry
+from collidium.truth.published_data import shown_data
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -160,7 +161,7 @@ async def challenge_with_card(platform: Platform, name: str) -> records.Challeng
 async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
     """The card of an installed task, listed or not."""
     task = platform.tasks.get(status.name)
-    truth = await truth_versions.find(status.name, status.truth_version) if status.truth_version else None
+    truth = await registry.find(status.name, status.truth_version) if status.truth_version else None
     # Floors are of all events, including those that a challenge holds back.
     held_back = truth is not None and await accepting.is_held_back(status.name, truth.version)
     floors = None if held_back else truth.floors if truth else {}
@@ -177,7 +178,7 @@ async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
         public_percent=status.public_percent,
         accepts_submissions=status.reason is None,
         reason=_for_users(status),
-        largest_file_bytes=truth_versions.largest_file(task, truth, platform.settings) if truth else None,
+        largest_file_bytes=registry.largest_file(task, truth, platform.settings) if truth else None,
         largest_model_bytes=MAX_MODEL_BYTES if truth and truth.inputs else None,
         model_price=platform.settings.model_price,
         truth_notes=truth.notes if truth else {},

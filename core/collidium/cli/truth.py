@@ -33,9 +33,9 @@ from collidium.cli.progress import progress_bar
 if TYPE_CHECKING:
     from collidium.benchmarks.submissions.giving_back import Taken
     from collidium.benchmarks.submissions.replay import Change, Review
-    from collidium.benchmarks.truth_versions import TruthRecord
     from collidium.contracts.task import EventRange
     from collidium.platform import Platform
+    from collidium.truth.registry import TruthRecord
 
 COLUMNS: Final = {
     "task": "task",
@@ -107,7 +107,7 @@ def import_(
         raise click.UsageError("--public needs --not-current: the current truth must be of hidden events")
 
     async def run(platform: Platform) -> TruthRecord:
-        from collidium.benchmarks.truth_versions import import_truth
+        from collidium.benchmarks.truth_in_use import import_truth
         from collidium.hub.sources import find_hub
 
         token = find_hub(platform.settings.hub).token
@@ -141,9 +141,9 @@ def list_() -> None:
     \b
     collidium truth list
     """
-    from collidium.benchmarks.truth_versions import list_truths
+    from collidium.benchmarks.truth_in_use import list_truths
 
-    records = on_platform(list_truths)
+    records = on_platform(lambda _: list_truths())
     show_items(records, COLUMNS)
 
 

@@ -173,6 +173,7 @@ def config(url: str) -> dict[str, Any]:
                     "collidium.simulations.models",
                     "collidium.outbox.models",
                     "collidium.sessions.models",
+                    "collidium.truth.models",
                 ],
                 "migrations": MIGRATIONS,
                 "default_connection": "default",

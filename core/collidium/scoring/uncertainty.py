@@ -5,7 +5,7 @@ Events are independent, so metrics of events drawn with replacement scatter as t
 cost does not grow with the number of events; the estimate is then good to about 9 %. The draws follow from a
 seed, the same for every file: replicates of two submissions are paired, and the scatter of their differences
 is that of the gain. Known draws would disclose single events, so a server has a secret seed for each version
-of truth (:mod:`collidium.benchmarks.draw_seeds`).
+of truth (:mod:`collidium.truth.draw_seeds`).
 
 Drawing from n groups scatters too little by sqrt((n - 1)/n), and an error estimated from n groups is too
 small by Student's t. Replicates are widened by both factors, so that the error is half of a 68% interval

@@ -18,7 +18,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from collidium import accounts
-from collidium.benchmarks import tasklist, truth_versions
+from collidium.benchmarks import tasklist, truth_in_use
 from collidium.contracts.task import EventRange, Reconstruction, Task
 from collidium.datasets import Dataset, cards, download
 from collidium.datasets.publishing.preparing import Publication, Withholding
@@ -33,6 +33,7 @@ from collidium.runtime.waiting import in_thread
 from collidium.seeding import access, baselines, checks, plan
 from collidium.seeding.access import ACCOUNT, State
 from collidium.seeding.plan import DatasetPlan, Size, copy_events, mix_channels
+from collidium.truth import registry
 
 if TYPE_CHECKING:
     from collidium.pipelines.stages import Progress as StageProgress
@@ -343,13 +344,13 @@ class Seeding:
         version = await self.truth_version(task)
         if version is None:
             return False
-        truth = await truth_versions.find(task.card.name, version)
+        truth = await registry.find(task.card.name, version)
         return (truth.dataset, truth.events) == (one.config, self.evaluated(task)[1])
 
     async def _import(self, task: Task) -> None:
         self.state.begin(f"truth of {self.challenge(task)}")
         one, events = self.evaluated(task)
-        truth = await truth_versions.import_truth(
+        truth = await truth_in_use.import_truth(
             self.platform,
             task.card.name,
             str(self.truth(one)) if one.evaluated else self.repo(one.name),

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from collidium import __version__, database, simulations
 from collidium.accounts.identities import Identities
-from collidium.benchmarks import draw_seeds, truth_versions
+from collidium.benchmarks import truth_in_use
 from collidium.benchmarks.submissions import giving_back
 from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import probe
@@ -25,6 +25,7 @@ from collidium.inference.sandbox import CONFINED_BY, confinement, is_installed
 from collidium.runtime import libraries, release
 from collidium.secrets import open_secrets
 from collidium.settings import GIBIBYTE, without_password
+from collidium.truth import registry
 
 if TYPE_CHECKING:
     from collidium.plugins import Plugins
@@ -235,7 +236,7 @@ async def _clock(settings: Settings, loaded: Plugins) -> Finding:
 
 
 async def _stored(settings: Settings, loaded: Plugins) -> Finding:
-    if lacking := await truth_versions.without_hash():
+    if lacking := await registry.without_hash():
         return (
             f"{lacking} manifests of truth have no hash, by which reads are compared",
             "each gets its own when a server next reads it",
@@ -244,7 +245,7 @@ async def _stored(settings: Settings, loaded: Plugins) -> Finding:
 
 
 async def _draws(settings: Settings, loaded: Plugins) -> Finding:
-    if public := await draw_seeds.with_public_draws():
+    if public := await truth_in_use.with_public_draws():
         advice = "score their challenges' submissions again (`collidium challenge rescore NAME --apply`)"
         return f"the standard errors of an earlier release have public draws: {', '.join(public)}", advice
     return "come from secret seeds", ""

@@ -24,7 +24,7 @@ from collidium.accounts import sso
 from collidium.api import context
 from collidium.api.app import create_app, create_monitor
 from collidium.api.mounting import HubPort
-from collidium.benchmarks import closing, earlier_truth
+from collidium.benchmarks import closing, truth_in_use
 from collidium.benchmarks.submissions import evaluating, model_files, rescoring, uploads
 from collidium.contracts.executor import Executor
 from collidium.contracts.identity import IdentityUnavailable
@@ -204,7 +204,7 @@ async def background_work(platform: Platform) -> AsyncIterator[None]:
     platform.runner.check()
     async with (
         in_background(_prune_hourly(platform)),
-        in_background(earlier_truth.describe_earlier(platform)),
+        in_background(truth_in_use.describe_earlier(platform)),
         outbox.delivering(platform.settings, platform.secrets),
         simulations.following(platform),
         closing.keeping_dates(platform),

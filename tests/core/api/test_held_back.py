@@ -25,13 +25,14 @@ from tests.plugins.webapps.visiting import Visitor
 from tests.waiting import eventually
 
 from collidium import database
-from collidium.benchmarks.models import Challenge, DrawSeed, TruthVersion
+from collidium.benchmarks.models import Challenge
 from collidium.contracts.tables import flatten
 from collidium.outbox.models import OutboxEvent
 from collidium.scoring.truth.parts import Part
 from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess, run_command
 from collidium.testing.synthetic import SyntheticEvents
+from collidium.truth.models import DrawSeed, TruthVersion
 
 from .conftest import SUBMIT, ok, operating, parquet, prepared, signed_in
 

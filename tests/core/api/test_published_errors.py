@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from collidium import database
-from collidium.benchmarks.models import DrawSeed, Scoring
+from collidium.benchmarks.models import Scoring
 from collidium.testing.server import ServerProcess
+from collidium.truth.models import DrawSeed
 
 from .conftest import ok, operating, parquet, signed_in, spoiled
 

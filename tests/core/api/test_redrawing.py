@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from collidium import database
-from collidium.benchmarks.models import DrawSeed, Scoring, Submission
+from collidium.benchmarks.models import Scoring, Submission
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess
+from collidium.truth.models import DrawSeed
 
 from .conftest import ok, operating, parquet, signed_in, spoiled
 

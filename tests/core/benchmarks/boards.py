@@ -13,8 +13,7 @@ from toy_task import Toy
 
 from collidium import accounts
 from collidium.accounts.models import Account
-from collidium.benchmarks import truth_versions
-from collidium.benchmarks.models import Challenge, Scoring, Submission, TruthVersion
+from collidium.benchmarks.models import Challenge, Scoring, Submission
 from collidium.benchmarks.submissions import submitting
 from collidium.benchmarks.submissions.admissions import Admission
 from collidium.contracts.task import Metric
@@ -22,6 +21,8 @@ from collidium.plugins import Provided
 from collidium.scoring.engine import Evaluation
 from collidium.scoring.uncertainty import Replicates
 from collidium.settings import Settings
+from collidium.truth import registry
+from collidium.truth.models import TruthVersion
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -83,7 +84,7 @@ def evaluation(accuracy: float | None, speed: float = 0.0) -> Evaluation:
 async def keep(platform: Platform, account: accounts.AccountView, challenge: str, scores: Evaluation) -> str:
     """Keep a submission, as after scoring; returns its id."""
     row = await Challenge.get(name=challenge)
-    truth = await truth_versions.find("toy", TRUTH)
+    truth = await registry.find("toy", TRUTH)
     admission = Admission(account, row, Game(), truth, 1, practice=False, arrival="", early=False, team=None)
     submission = Submission(
         id=uuid.uuid4().hex,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.sandboxes import allowance
 
-from collidium.benchmarks import truth_versions
+from collidium.benchmarks import truth_in_use
 from collidium.benchmarks.models import Challenge
 from collidium.contracts.task import EventRange
 from collidium.demo import EVENTS_DIRECTORY
@@ -30,7 +30,7 @@ async def platform(migrated_database_url: str, tmp_path: Path) -> AsyncIterator[
         "model_unconfined": bool(allowance()),
     }
     async with models.opened(chosen) as platform:
-        await truth_versions.import_truth(
+        await truth_in_use.import_truth(
             platform, "tracking", str(EVENTS_DIRECTORY), config="ttbar_pu0", events=EventRange(3, 5)
         )
         await Challenge.filter(name="tracking").update(listed=True)

@@ -13,8 +13,7 @@ from tests.waiting import eventually_async
 from toy_task import Toy
 
 from collidium import accounts, database
-from collidium.benchmarks import truth_versions
-from collidium.benchmarks.models import Challenge, Submission, TruthVersion
+from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.submissions import standing, submitting
 from collidium.benchmarks.submissions.admissions import Admission
 from collidium.database import transactional
@@ -22,6 +21,8 @@ from collidium.plugins import Provided
 from collidium.scoring.engine import Evaluation
 from collidium.scoring.uncertainty import Replicates
 from collidium.settings import Settings
+from collidium.truth import registry
+from collidium.truth.models import TruthVersion
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -60,7 +61,7 @@ async def sign_up(name: str) -> accounts.AccountView:
 async def keep(platform: Platform, account: accounts.AccountView, challenge: str, accuracy: float) -> str:
     """Keep a submission, as after scoring."""
     row = await Challenge.get(name=challenge)
-    truth = await truth_versions.find("toy", TRUTH)
+    truth = await registry.find("toy", TRUTH)
     admission = Admission(account, row, Toy(), truth, 1, practice=False, arrival="", early=False, team=None)
     submission = Submission(
         id=uuid.uuid4().hex,

@@ -23,10 +23,9 @@ from tests.waiting import eventually_async, until
 from tortoise.exceptions import OperationalError
 
 from collidium import database
-from collidium.benchmarks import challenges, earlier_truth, truth_versions
-from collidium.benchmarks.evaluated import is_evaluated
-from collidium.benchmarks.models import Challenge, TruthVersion
-from collidium.benchmarks.truth_sketches import SKETCHES, SketchCache, Stored
+from collidium.benchmarks import challenges, truth_in_use
+from collidium.benchmarks.models import Challenge
+from collidium.benchmarks.truth_in_use import is_evaluated
 from collidium.contracts.executor import Opaque
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
@@ -41,6 +40,9 @@ from collidium.runtime.waiting import Backoff, in_thread
 from collidium.scoring.truth import sketches
 from collidium.scoring.truth.sketches import Sketches, hashed_tables, hashes_of_events
 from collidium.server.worker import background_work, in_background
+from collidium.truth import earlier, registry
+from collidium.truth.models import TruthVersion
+from collidium.truth.sketches import SKETCHES, SketchCache, Stored
 from collidium_plugins.storage_local import LocalStorage
 
 from . import models
@@ -145,7 +147,7 @@ async def test_without_sketches_config_and_number_count(platform: Platform) -> N
 async def test_sketches_are_checked_against_their_hash(platform: Platform) -> None:
     """Another machine fetches them; other bytes, or none, never show an event that may be scored."""
     row = await TruthVersion.get()
-    files = await truth_versions.stored_files()
+    files = await truth_in_use.stored_files()
     (key,) = (key for key in files if key.endswith(".sketches"))
     assert files[key] == row.manifest[SKETCHES]["sha256"]
     assert isinstance(platform.storage, LocalStorage)
@@ -171,7 +173,7 @@ async def test_earlier_truth_gets_sketches_and_is_marked(platform: Platform) -> 
         task="tracking", version=str(part), manifest=(await TruthVersion.get()).manifest
     )
     assert await is_withheld(platform, 3, hashes_of(1))
-    await earlier_truth.describe_earlier(platform)
+    await earlier.describe_all(platform, truth_in_use.versions)
     for row in await TruthVersion.all():
         assert row.manifest["is_published"] is True
         assert row.manifest[SKETCHES]
@@ -186,7 +188,7 @@ async def test_a_starting_server_describes_earlier_truth(platform: Platform) -> 
     inputs = platform.settings.data_dir / "storage" / "inputs"
     inputs.rename(inputs.with_name("away"))
     truth = await TruthVersion.get()
-    assert not await earlier_truth._describe(platform, truth)
+    assert not await earlier._describe(platform, truth)
     assert SKETCHES not in (await TruthVersion.get()).manifest
     inputs.with_name("away").rename(inputs)
 
@@ -201,11 +203,11 @@ async def test_a_starting_server_describes_earlier_truth(platform: Platform) -> 
 async def test_earlier_truth_is_described_once(platform: Platform) -> None:
     """Without any public tables it is marked, so that it is not tried at each start."""
     await change(sketches=None, inputs={}, is_published=False)
-    await earlier_truth.describe_earlier(platform)
+    await earlier.describe_all(platform, truth_in_use.versions)
     row = await TruthVersion.get()
     assert (row.manifest[SKETCHES], row.manifest["is_published"]) == ({}, False)
     shutil.rmtree(platform.settings.data_dir / "storage" / "inputs", ignore_errors=True)
-    await earlier_truth.describe_earlier(platform)  # returns: nothing is left to do
+    await earlier.describe_all(platform, truth_in_use.versions)  # returns: nothing is left to do
 
 
 async def test_earlier_truth_of_a_public_repository_is_marked(
@@ -218,7 +220,7 @@ async def test_earlier_truth_of_a_public_repository_is_marked(
     api.upload_folder(repo_id=repo, repo_type="dataset", folder_path=str(directory))
     chosen = {"database_url": migrated_database_url, "data_dir": tmp_path / "data", "hub_url": hub.url}
     async with models.opened(chosen) as platform:
-        await truth_versions.import_truth(platform, "tracking", repo, config=CONFIG, events=SCORED)
+        await truth_in_use.import_truth(platform, "tracking", repo, config=CONFIG, events=SCORED)
         imported = (await TruthVersion.get()).manifest
         assert imported["is_published"] is True
         evaluation = imported["data"]["evaluation"]
@@ -233,7 +235,7 @@ async def test_earlier_truth_of_a_public_repository_is_marked(
             if "private" in before:
                 api.update_repo_settings(repo, private=True, repo_type="dataset")
             await change(**imported | {"sketches": None, "is_published": False} | before)
-            await earlier_truth.describe_earlier(platform)
+            await earlier.describe_all(platform, truth_in_use.versions)
             found = (await TruthVersion.get()).manifest
             assert (found["is_published"], found[SKETCHES]) == (published, imported[SKETCHES]), before
 
@@ -245,7 +247,7 @@ SOON = Backoff(first=timedelta(milliseconds=1), longest=timedelta(milliseconds=5
 
 async def is_described() -> bool:
     """Whether all truth that counts has sketches."""
-    return all(SKETCHES in truth.manifest for truth in await truth_versions.counting())
+    return all(SKETCHES in truth.manifest for truth in await registry.rows_of(await truth_in_use.versions()))
 
 
 async def test_damaged_truth_does_not_hold_up_others(
@@ -258,7 +260,7 @@ async def test_damaged_truth_does_not_hold_up_others(
     whole = {name: value for name, value in manifest.items() if name != SKETCHES}
     await TruthVersion.create(task="tracking", version="f" * 16, manifest=whole)
     await Challenge.create(name="second", task="tracking", title="Second", truth_version="f" * 16)
-    async with in_background(earlier_truth.describe_earlier(platform, SOON)):
+    async with in_background(earlier.describe_all(platform, truth_in_use.versions, SOON)):
         await until(lambda: caplog.text.count(f"truth {damaged.version} ") >= 2)
         assert (await TruthVersion.get(version="f" * 16)).manifest[SKETCHES]
         assert "KeyError: 'tables'" in caplog.text
@@ -274,7 +276,7 @@ async def test_earlier_truth_is_described_after_an_outage(
     await change(sketches=None)
     await database.connection().execute_script("ALTER TABLE truth_versions RENAME TO away")
     try:
-        async with in_background(earlier_truth.describe_earlier(platform, SOON)):
+        async with in_background(earlier.describe_all(platform, truth_in_use.versions, SOON)):
             await until(lambda: caplog.text.count("earlier truth could not be read") >= 2)
             await database.connection().execute_script("ALTER TABLE away RENAME TO truth_versions")
             await eventually_async(is_described)
@@ -289,12 +291,12 @@ async def test_earlier_truth_waits_for_another_process(platform: Platform) -> No
     directory = platform.settings.data_dir / "sketches"
 
     async def stopped() -> None:
-        async with in_background(earlier_truth.describe_earlier(platform, SOON)):
+        async with in_background(earlier.describe_all(platform, truth_in_use.versions, SOON)):
             await asyncio.sleep(0)  # it looks at the lock
 
     with locked(directory):
         await asyncio.wait_for(in_thread(lambda: asyncio.run(stopped()), "test"), 10)
-        task = asyncio.create_task(earlier_truth.describe_earlier(platform, SOON))
+        task = asyncio.create_task(earlier.describe_all(platform, truth_in_use.versions, SOON))
         await asyncio.sleep(0)
     await task
     assert await is_described()
@@ -312,7 +314,7 @@ async def test_sketches_are_made_in_threads_that_end_with_it(
 
     monkeypatch.setattr(sketches, "write", noted)
     await change(sketches=None)
-    await earlier_truth.describe_earlier(platform)
+    await earlier.describe_all(platform, truth_in_use.versions)
     assert made_in == [True]
 
 

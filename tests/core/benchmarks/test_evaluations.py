@@ -27,7 +27,7 @@ from tests.sandboxes import allowance
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.benchmarks import closing, truth_versions
+from collidium.benchmarks import closing, truth_in_use
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Rescoring, Scoring, Submission
 from collidium.benchmarks.submissions import (
     admissions,
@@ -83,7 +83,7 @@ async def platform(chosen: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> A
         monkeypatch.setattr(timing, name, value)
     async with models.opened(chosen) as platform:
         for task in TASKS:
-            await truth_versions.import_truth(
+            await truth_in_use.import_truth(
                 platform, task, str(EVENTS_DIRECTORY), config="ttbar_pu0", events=EVENTS
             )
             await Challenge.filter(name=task).update(listed=True)
@@ -525,7 +525,7 @@ async def test_a_kill_at_the_end_loses_and_repeats_nothing(
 
 async def refresh(platform: Platform, events: EventRange) -> str:
     """Replace the counting events; returns the version of the truth."""
-    truth = await truth_versions.import_truth(
+    truth = await truth_in_use.import_truth(
         *(platform, "tracking", str(EVENTS_DIRECTORY)), config="ttbar_pu0", events=events, current=False
     )
     await reruns.refresh(platform, "tracking", truth.version, actor="test", http_request_id="")
@@ -704,7 +704,7 @@ async def test_no_call_of_the_storage_is_in_a_transaction(platform: Platform) ->
 async def _reproducible(platform: Platform) -> tuple[str, accounts.AccountView]:
     """A scored submission, and its account; there is truth of public events."""
     await models.scored(platform, models.layers())
-    await truth_versions.import_truth(
+    await truth_in_use.import_truth(
         *(platform, "tracking", str(EVENTS_DIRECTORY)),
         config="ttbar_pu0",
         events=EventRange(0, 3),

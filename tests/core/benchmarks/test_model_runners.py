@@ -12,7 +12,7 @@ from tortoise.timezone import now
 
 from collidium import accounts
 from collidium.accounts.models import Account
-from collidium.benchmarks import truth_versions
+from collidium.benchmarks import truth_in_use
 from collidium.benchmarks.models import Evaluation, ModelRunner
 from collidium.benchmarks.submissions import evaluating, evaluations, model_files, model_runners, reruns
 from collidium.contracts.task import EventRange
@@ -135,7 +135,7 @@ async def test_a_machine_that_cannot_confine_accepts_none(
 
 async def test_reproductions_need_a_runner_too(platform: Platform) -> None:
     submission = (await evaluations.find(await models.scored(platform, models.layers()))).submission_id
-    await truth_versions.import_truth(
+    await truth_in_use.import_truth(
         platform,
         "tracking",
         str(EVENTS_DIRECTORY),

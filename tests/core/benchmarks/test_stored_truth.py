@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from collidium import plugins
-from collidium.benchmarks import model_inputs, truth_versions
-from collidium.benchmarks.models import Evaluation, Submission, TruthVersion
+from collidium.benchmarks import truth_in_use
+from collidium.benchmarks.models import Evaluation, Submission
 from collidium.benchmarks.submissions import evaluating, evaluations, model_files
 from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
@@ -19,13 +19,15 @@ from collidium.files.durable import sha256_of
 from collidium.platform import Platform
 from collidium.scoring.truth.cache import manifest_key, table_key
 from collidium.server import doctor
+from collidium.truth import model_inputs, registry
+from collidium.truth.models import TruthVersion
 from collidium_plugins.storage_local import LocalStorage
 
 from . import models
 
 
 async def import_truth(platform: Platform, events: EventRange) -> str:
-    made = await truth_versions.import_truth(
+    made = await truth_in_use.import_truth(
         platform, "tracking", str(EVENTS_DIRECTORY), config="ttbar_pu0", events=events
     )
     return made.version
@@ -43,7 +45,7 @@ def forget_copies(platform: Platform) -> None:
 
 async def is_opened(platform: Platform, version: str) -> bool:
     try:
-        async with truth_versions.opened(platform, "tracking", version):
+        async with registry.opened(platform, "tracking", version):
             return True
     except StorageUnavailable:
         return False
@@ -78,7 +80,7 @@ async def test_another_manifest_is_not_used(platform: Platform) -> None:
 async def test_truth_imported_again_mends_the_storage(platform: Platform) -> None:
     """Tables, inputs and sketches: what is damaged is stored again, and the copy that shares its file."""
     row = await TruthVersion.get()
-    files = await truth_versions.stored_files()
+    files = await truth_in_use.stored_files()
     for key, sha256 in files.items():
         path = stored(platform, key)
         assert sha256_of(path) == sha256
@@ -88,7 +90,7 @@ async def test_truth_imported_again_mends_the_storage(platform: Platform) -> Non
             file.write(b"\xff" * 9)
         assert sha256_of(path) != sha256
     assert await import_truth(platform, EventRange(3, 5)) == row.version
-    files = await truth_versions.stored_files()
+    files = await truth_in_use.stored_files()
     assert {sha256_of(stored(platform, key)) == sha256 for key, sha256 in files.items()} == {True}
     assert await is_opened(platform, row.version)
 
@@ -134,7 +136,7 @@ async def test_a_second_import_keeps_or_mends_the_manifest(platform: Platform) -
 
 
 async def test_another_table_is_not_used(platform: Platform) -> None:
-    async with truth_versions.opened(platform, "tracking", (await TruthVersion.get()).version) as truth:
+    async with registry.opened(platform, "tracking", (await TruthVersion.get()).version) as truth:
         keys = [table_key(table) for table in truth.tables.values()]
     forget_copies(platform)
     path = stored(platform, keys[0])
@@ -147,7 +149,7 @@ async def test_another_table_is_not_used(platform: Platform) -> None:
 
 async def test_a_copy_that_was_written_to_is_not_used(platform: Platform) -> None:
     """The copy of the local storage is the stored file itself; one that is wrong is fetched again."""
-    async with truth_versions.opened(platform, "tracking", (await TruthVersion.get()).version) as truth:
+    async with registry.opened(platform, "tracking", (await TruthVersion.get()).version) as truth:
         key = table_key(next(iter(truth.tables.values())))
     path = stored(platform, key)
     right = path.read_bytes()

@@ -14,7 +14,7 @@ from tests.counts import LONG
 from toy_task import Toy
 
 from collidium import accounts, database
-from collidium.benchmarks.models import Best, Challenge, Submission, TruthVersion
+from collidium.benchmarks.models import Best, Challenge, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import replay, scorings
 from collidium.benchmarks.submissions.replay import Replay, Review, Target
@@ -22,6 +22,7 @@ from collidium.contracts.task import Metric
 from collidium.scoring.engine import Evaluation
 from collidium.scoring.uncertainty import Replicates
 from collidium.settings import Settings
+from collidium.truth.models import TruthVersion
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FLOOR = 1.0

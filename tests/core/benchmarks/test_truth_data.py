@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from collidium.benchmarks import challenges, truth_versions
-from collidium.benchmarks.models import Challenge, TruthVersion
+from collidium.benchmarks import truth_in_use
+from collidium.benchmarks.models import Challenge
 from collidium.errors import Conflict
 from collidium.scoring.truth.parts import Part
+from collidium.truth import registry
+from collidium.truth.models import TruthVersion
+from collidium.truth.registry import Prepared
 
 MANIFEST: dict[str, Any] = {
     "task": "jets",
@@ -26,7 +29,8 @@ MANIFEST: dict[str, Any] = {
 @pytest.mark.usefixtures("connected")
 async def test_data_is_kept_with_its_truth_and_renewed_alone() -> None:
     async def imported(**data: Any) -> Any:
-        return (await truth_versions._keep(MANIFEST, "0" * 64, data, {}, current=True, public=False)).data
+        prepared = Prepared(MANIFEST, "0" * 64, data, {})
+        return (await truth_in_use.keep(prepared, current=True, public=False)).data
 
     assert await imported() == {}
     assert await imported(evaluation={"repository": "a/b"}) == {"evaluation": {"repository": "a/b"}}
@@ -38,20 +42,20 @@ async def test_data_is_kept_with_its_truth_and_renewed_alone() -> None:
     both = {"evaluation": {"repository": "a/b"}, "training": {"repository": "a/c"}}
     assert await imported(training={"repository": "a/c"}) == both
     assert await imported() == both
-    assert (await truth_versions.find("jets", str(part))).data == both
+    assert (await registry.find("jets", str(part))).data == both
 
 
 @pytest.mark.usefixtures("connected")
 async def test_truth_that_counts_is_not_public() -> None:
     """Scores on public events are exact, so hidden events must not become public."""
-    await truth_versions._keep(MANIFEST, "0" * 64, {}, {}, current=True, public=False)
+    await truth_in_use.keep(Prepared(MANIFEST, "0" * 64, {}, {}), current=True, public=False)
     part = str(Part(MANIFEST["version"], "public", 30))
     await Challenge.filter(name="jets").update(truth_version=part)
     with pytest.raises(Conflict, match="score against"):
-        await truth_versions._keep(MANIFEST, "0" * 64, {}, {}, current=False, public=True)
+        await truth_in_use.keep(Prepared(MANIFEST, "0" * 64, {}, {}), current=False, public=True)
     other = {**MANIFEST, "version": "ba9876543210"}
-    await truth_versions._keep(other, "0" * 64, {}, {}, current=False, public=True)
+    await truth_in_use.keep(Prepared(other, "0" * 64, {}, {}), current=False, public=True)
     with pytest.raises(Conflict, match="public"):
-        await challenges.whole_truth("jets", other["version"])
-    await truth_versions._keep(other, "0" * 64, {}, {}, current=False, public=False)
-    assert (await challenges.whole_truth("jets", other["version"])).version == other["version"]
+        await registry.find_whole("jets", other["version"])
+    await truth_in_use.keep(Prepared(other, "0" * 64, {}, {}), current=False, public=False)
+    assert (await registry.find_whole("jets", other["version"])).version == other["version"]

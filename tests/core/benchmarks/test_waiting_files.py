@@ -23,10 +23,9 @@ from tests.killing import Killer
 from tortoise.timezone import now
 
 from collidium import accounts, erasing, operations
-from collidium.benchmarks import closing, draw_seeds, truth_versions
+from collidium.benchmarks import closing, truth_in_use
 from collidium.benchmarks.models import (
     Challenge,
-    DrawSeed,
     Evaluation,
     Rescoring,
     Scoring,
@@ -54,6 +53,8 @@ from collidium.errors import Conflict, InvalidInput, NotFound, ScoringInterrupte
 from collidium.platform import Platform
 from collidium.scoring import engine
 from collidium.scoring.uncertainty import PUBLIC_SEED, Replicates
+from collidium.truth import draw_seeds
+from collidium.truth.models import DrawSeed
 
 from . import models
 
@@ -70,7 +71,7 @@ async def platform(migrated_database_url: str, tmp_path: Path) -> AsyncIterator[
         "model_unconfined": True,
     }
     async with models.opened(chosen) as platform:
-        await truth_versions.import_truth(
+        await truth_in_use.import_truth(
             platform, "tracking", str(EVENTS_DIRECTORY), config="ttbar_pu0", events=EventRange(3, 5)
         )
         await Challenge.filter(name="tracking").update(listed=True)

@@ -18,7 +18,6 @@ from tests.sandboxes import allowance
 from tests.tasks.jets.events import FLAVOURS, predictions, tables
 
 from collidium import plugins
-from collidium.benchmarks.truth_versions import find_data, located
 from collidium.client import Client
 from collidium.contracts.task import EventRange
 from collidium.datasets import sample
@@ -26,6 +25,7 @@ from collidium.datasets.writing import write_dataset
 from collidium.errors import CollidiumError
 from collidium.settings import Settings
 from collidium.testing.server import ServerProcess, run_command
+from collidium.truth.published_data import find_data, located
 from collidium_tasks.jets import JetsTask
 
 CONFIG, SCORED = "ttbar_pu0", range(50, 60)

@@ -18,18 +18,19 @@ from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, records
-from collidium.benchmarks import accepting, challenges, tasklist, truth_versions
+from collidium.benchmarks import accepting, challenges, tasklist
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Member, Submission, Team, TeamMember
 from collidium.benchmarks.rewards import midnight_before
 from collidium.benchmarks.submissions.evaluations import FREE_FAILURES, UNCOUNTED
 from collidium.errors import Conflict, Forbidden, TooManyRequests, Unavailable
+from collidium.truth import registry
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
-    from collidium.benchmarks.truth_versions import TruthRecord
     from collidium.contracts.task import Task
     from collidium.platform import Platform
     from collidium.settings import Settings
+    from collidium.truth.registry import TruthRecord
 
 
 #: How often the lease of a file on its way is renewed before it would run out.
@@ -212,8 +213,8 @@ async def _admission(
     refusal = Conflict(f"{row.name} accepts no submissions: {refused.reason}") if refused else None
     if refusal is None and organisations is not None:
         await require_admitted(row, account, organisations)
-    truth = await truth_versions.find(row.task, version)
-    largest_file = truth_versions.largest_file(task, truth, platform.settings)
+    truth = await registry.find(row.task, version)
+    largest_file = registry.largest_file(task, truth, platform.settings)
     team = await team_of(account.id, row.name)
     return Admission(account, row, task, truth, largest_file, practice, arrival, early, team, refusal)
 

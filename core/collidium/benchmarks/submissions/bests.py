@@ -12,11 +12,11 @@ from decimal import Decimal
 from typing import Any, Final
 
 from collidium import accounts
-from collidium.benchmarks import truth_versions
 from collidium.benchmarks.models import Best, Submission
 from collidium.benchmarks.rewards import Bests, Gain, Paid, RewardRules, pay
 from collidium.contracts.task import Card
 from collidium.database import in_chunks, loaded, rows_of
+from collidium.truth import registry
 
 _RANKED: Final = """
 SELECT id, scores, verified_at, raised_best FROM submissions
@@ -45,7 +45,7 @@ class Decision:
 async def decide(challenge: str, card: Card, truth_version: str) -> Decision:
     """Decide the bests of a challenge's ranked submissions, under its lock; writes nothing."""
     rows = await rows_of(_RANKED, challenge, truth_version)
-    bests = Bests(card, (await truth_versions.find(card.name, truth_version)).floors)
+    bests = Bests(card, (await registry.find(card.name, truth_version)).floors)
     gains, wrong = await asyncio.to_thread(_gains, bests, rows)
     raisers = [row for ids in in_chunks(gains) for row in await Submission.filter(id__in=ids)]
     raisers.sort(key=lambda row: (row.submitted_at, row.id))

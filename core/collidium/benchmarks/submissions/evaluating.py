@@ -29,7 +29,6 @@ import pyarrow.parquet as pq
 from msgspec import convert, structs
 
 from collidium import accounts
-from collidium.benchmarks import model_inputs, truth_versions
 from collidium.benchmarks.models import Evaluation
 from collidium.benchmarks.submissions import (
     admissions,
@@ -67,6 +66,7 @@ from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import in_thread
 from collidium.scoring.truth.parts import events_of, whole
+from collidium.truth import model_inputs, registry
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Tables, Task
@@ -251,7 +251,7 @@ class _Run:
         admission = None
         if self._row.again:
             task = self._platform.tasks.find(self._row.task)
-            truth = await truth_versions.find(self._row.task, whole(self._row.truth_version))
+            truth = await registry.find(self._row.task, whole(self._row.truth_version))
             events = events_of(self._row.truth_version, truth.events)
         else:
             await accounts.require_not_banned(self._row.account_id)

@@ -14,20 +14,21 @@ from msgspec import convert, structs
 from tortoise.expressions import Q
 
 from collidium import records
-from collidium.benchmarks import challenges, draw_seeds, tasklist, truth_versions
+from collidium.benchmarks import challenges, tasklist
 from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission
 from collidium.benchmarks.submissions import evaluations, scorings
 from collidium.errors import Forbidden, InvalidInput, NotFound, UnknownCursor
 from collidium.scoring.truth.parts import Part
+from collidium.truth import draw_seeds, registry
 
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
 
     from collidium.accounts import AccountView
-    from collidium.benchmarks.truth_versions import TruthRecord
     from collidium.contracts.task import Card
     from collidium.platform import Platform
     from collidium.scoring.uncertainty import Replicates
+    from collidium.truth.registry import TruthRecord
 
 #: ``verified``: the submitter, or an organisation of theirs, owns the repository. ``unverified``: another
 #: account does, or the hub was unavailable. ``missing``: the submitter's token sees no such repository.
@@ -47,7 +48,7 @@ _STANDINGS: Final = {
 async def find(platform: Platform, submission_id: str) -> records.Submission:
     """The submission of that id; raises NotFound."""
     row = await row_of(submission_id)
-    truth = await truth_versions.find(row.task, row.truth_version)
+    truth = await registry.find(row.task, row.truth_version)
     card = card_of(platform, row)
     unranked = why_unranked(row, await challenges.find(row.challenge), card)
     found = view(row, truth, await scorings.earlier(card, row), unranked)
@@ -84,7 +85,7 @@ async def _reproduction_of(platform: Platform, row: Submission) -> records.Repro
             for metric in card.metrics
             if not metric.self_reported and metric.name in row.scores and metric.name in scoring.scores
         ]
-    truth = await truth_versions.find(row.task, run.truth_version)
+    truth = await registry.find(row.task, run.truth_version)
     return records.Reproduction.of(
         run,
         evaluation_id=run.id,

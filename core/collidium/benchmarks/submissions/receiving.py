@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.benchmarks import model_inputs
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation
 from collidium.benchmarks.submissions import admissions, evaluations, model_files, model_runners
 from collidium.benchmarks.submissions.submitting import validated_links
@@ -18,6 +17,7 @@ from collidium.inference.manifest import read_manifest
 from collidium.inference.running import Model, tables_of
 from collidium.runtime.failpoints import reached
 from collidium.scoring.truth.parts import events_of
+from collidium.truth import model_inputs
 
 if TYPE_CHECKING:
     from collidium.benchmarks.submissions.admissions import Admission

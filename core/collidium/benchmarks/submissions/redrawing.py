@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from tortoise.expressions import Q
 from tortoise.timezone import now
 
-from collidium.benchmarks import challenges, draw_seeds
+from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Challenge, Scoring, Submission
 from collidium.benchmarks.submissions import reruns, scorings, waiting
 from collidium.benchmarks.submissions.replay import Target
@@ -29,6 +29,7 @@ from collidium.files.stored import fetch
 from collidium.runtime import failpoints
 from collidium.scoring.engine import Evaluation, Seeds
 from collidium.scoring.truth.parts import Part
+from collidium.truth import draw_seeds
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from tortoise.timezone import now
 
 from collidium import accounts, operations
-from collidium.benchmarks import challenges, truth_versions
+from collidium.benchmarks import challenges
 from collidium.benchmarks.leaderboard import RankCounter
 from collidium.benchmarks.models import Best, Challenge, Scoring, Submission
 from collidium.benchmarks.rewards import RewardRules, is_paid
@@ -23,6 +23,7 @@ from collidium.benchmarks.submissions.representatives import represent
 from collidium.database import execute_many, in_chunks, stored, transactional
 from collidium.errors import Conflict
 from collidium.runtime import failpoints
+from collidium.truth import registry
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
@@ -170,7 +171,7 @@ async def _finish(
         row.represents = changed.get(row.id, row.represents)
     decision = await bests.decide(challenge.name, target.task.card, target.truth_version)
     await accounts.lock(decision.account_ids)
-    truth = await truth_versions.find(target.task.card.name, target.truth_version)
+    truth = await registry.find(target.task.card.name, target.truth_version)
     rewarded = is_paid(plan.settings, challenge, truth) and plan.pays
     rules = RewardRules.of(plan.settings, target.truth_version, rewarded=rewarded)
     earned = await bests.apply(decision, rules)

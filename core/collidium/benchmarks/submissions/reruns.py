@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from tortoise.timezone import now
 
 from collidium import accounts, operations, records
-from collidium.benchmarks import accepting, challenges, truth_versions
-from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission, TruthVersion
+from collidium.benchmarks import accepting, challenges
+from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import evaluations, model_runners, reading, replay, scorings, submitting
 from collidium.benchmarks.submissions.replay import Target
@@ -25,6 +25,7 @@ from collidium.errors import Conflict
 from collidium.inference.messages import Code
 from collidium.runtime.failpoints import reached
 from collidium.scoring.truth.parts import Part, events_of, whole
+from collidium.truth import registry
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
@@ -90,8 +91,7 @@ async def queue(
     Each is run once on these events. With ``timed_anew`` its speed is measured again. ``public_for`` is the
     price of a run on public events; None for hidden events. Raises PaymentRequired.
     """
-    truth = await TruthVersion.get(task=challenge.task, version=whole(truth_version))
-    events = truth_versions.events_of(truth)
+    events = (await registry.find(challenge.task, whole(truth_version))).events
     wanted = await not_queued(rows, truth_version)
     for submission in wanted:
         first = await Evaluation.get(id=submission.evaluation_id)
@@ -156,7 +156,7 @@ async def _keep_once(
         await replay.apply_scores([submission], {submission.id: scoring}, target)
         await submitting.represent(submission)
         # It raises the bests on these events without rewards: it was paid for older ones.
-        floors = (await truth_versions.find(run.task, run.truth_version)).floors
+        floors = (await registry.find(run.task, run.truth_version)).floors
         rules = RewardRules.of(platform.settings, run.truth_version, rewarded=False)
         await reward_bests(task.card, submission, floors, scores.replicates, rules)
         submission.raised_best = submission.raised_best or None  # unknown in the order of submission
@@ -174,7 +174,7 @@ async def reproduce(platform: Platform, account: AccountView, submission_id: str
     account's submission, PaymentRequired, Unavailable if nothing runs models, and Conflict if it cannot run.
     """
     row = await reading.own_row(account, submission_id)
-    public = await truth_versions.public_of(row.task)
+    public = await registry.public_of(row.task)
     if public is None:
         raise Conflict(f"the server has no public events of {row.task}")
     challenge = await challenges.locked(row.challenge)
@@ -202,8 +202,8 @@ async def refresh(
     challenge = await challenges.locked(name)
     if challenges.state_of(challenge, now()) not in ("open", "upcoming") or challenge.truth_version is None:
         raise Conflict(f"{name} is not open, or has no truth: its events cannot be replaced")
-    new = await challenges.whole_truth(challenge.task, version)
-    if not new.manifest.get("inputs"):
+    new = await registry.find_whole(challenge.task, version)
+    if not new.inputs:
         raise Conflict(f"the truth {version[:64]!r} was imported without inputs of models")
     if whole(challenge.truth_version) == version:
         raise Conflict(f"{name} already counts the events of {version[:64]!r}")

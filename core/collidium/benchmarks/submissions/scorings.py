@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from collidium.benchmarks import draw_seeds, truth_versions
 from collidium.benchmarks.models import Evaluation as Run
 from collidium.benchmarks.models import Scoring, Submission
 from collidium.contracts.executor import OverLimit, StoredFile, WorkerDied
@@ -35,6 +34,7 @@ from collidium.scoring.predictions import ExtraColumns
 from collidium.scoring.truth.cache import stored_files
 from collidium.scoring.truth.parts import Part, is_public, whole
 from collidium.scoring.uncertainty import Replicates
+from collidium.truth import draw_seeds, registry
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Card, Task
@@ -355,7 +355,7 @@ async def _score(
     try:
         # The limit does not include fetching truth, which other files share.
         async with (
-            truth_versions.opened(platform, task.card.name, whole(truth_version)) as truth,
+            registry.opened(platform, task.card.name, whole(truth_version)) as truth,
             budget,
             _uploaded(platform, truth, path, sha256) as files,
         ):

@@ -13,7 +13,7 @@ from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, operations, records
-from collidium.benchmarks import challenges, members, teams, truth_versions
+from collidium.benchmarks import challenges, members, teams
 from collidium.benchmarks.models import Challenge, Submission, Upload
 from collidium.benchmarks.rewards import RewardRules, is_paid, reward_bests
 from collidium.benchmarks.submissions import (
@@ -30,6 +30,7 @@ from collidium.benchmarks.submissions.standing_changes import Begun, Standing, S
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden, NotFound
 from collidium.scoring.truth.parts import Part
+from collidium.truth import registry
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
@@ -285,7 +286,7 @@ async def verify(
     submission.verified_at = now()
     if submission.truth_version == challenge.truth_version:
         versions = submission.scorer_version, submission.truth_version
-        truth = await truth_versions.find(task.card.name, submission.truth_version)
+        truth = await registry.find(task.card.name, submission.truth_version)
         floors = truth.floors
         rewarded = is_paid(platform.settings, challenge, truth)
         rules = RewardRules.of(platform.settings, submission.truth_version, rewarded=rewarded)

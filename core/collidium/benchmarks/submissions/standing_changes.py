@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from collidium import accounts, operations
-from collidium.benchmarks import challenges, notices, rewards, truth_versions
+from collidium.benchmarks import challenges, notices, rewards
 from collidium.benchmarks.leaderboard import RankCounter
 from collidium.benchmarks.models import Best, Challenge, Submission
 from collidium.benchmarks.rewards import RewardRules, is_paid
@@ -25,6 +25,7 @@ from collidium.database import execute_many, rows_of, transactional
 from collidium.errors import Conflict
 from collidium.records import RankChange
 from collidium.scoring.truth.parts import Part
+from collidium.truth import registry
 
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
@@ -197,7 +198,7 @@ async def finish(begun: Begun) -> dict[str, Decimal]:
     earned: dict[str, Decimal] = {}
     if begun.decision is not None:
         target = change.target
-        truth = await truth_versions.find(target.task.card.name, target.truth_version)
+        truth = await registry.find(target.task.card.name, target.truth_version)
         rewarded = is_paid(change.settings, challenge, truth) and change.pays
         rules = RewardRules.of(change.settings, change.target.truth_version, rewarded=rewarded)
         earned = await bests.apply(begun.decision, rules)

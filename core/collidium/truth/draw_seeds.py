@@ -12,10 +12,10 @@ import secrets
 from collections.abc import Iterable
 from typing import Final
 
-from collidium.benchmarks.models import Challenge, DrawSeed
 from collidium.scoring.engine import Seeds
 from collidium.scoring.truth.parts import Part
 from collidium.scoring.uncertainty import PUBLIC_SEED
+from collidium.truth.models import DrawSeed
 
 _BYTES: Final = 32
 #: What the name of a version ends with whose scores are to replace those of public draws.
@@ -53,13 +53,9 @@ async def is_public(task: str, truth_version: str) -> bool:
     return await DrawSeed.exists(task=task, truth_version=truth_version, seed=PUBLIC_SEED)
 
 
-async def with_public_draws() -> list[str]:
-    """The task and version of each truth that challenges score against by public draws."""
-    public = {(row.task, row.truth_version) for row in await DrawSeed.filter(seed=PUBLIC_SEED)}
-    rows = await Challenge.filter(truth_version__not_isnull=True)
-    counts = {(row.task, row.truth_version) for row in rows}
-    counts |= {(row.task, str(part.final)) for row in rows if (part := Part.of(row.truth_version))}
-    return sorted(f"{task} {version}" for task, version in public & counts)
+async def public() -> set[tuple[str, str]]:
+    """The task and version of each truth whose scores have public draws."""
+    return {(row.task, row.truth_version) for row in await DrawSeed.filter(seed=PUBLIC_SEED)}
 
 
 def successor(truth_version: str) -> str:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Collection
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from collidium.benchmarks import model_inputs, truth_sketches, truth_versions
-from collidium.benchmarks.models import TruthVersion
-from collidium.benchmarks.truth_sketches import SKETCHES
 from collidium.contracts.storage import MissingFile, StorageUnavailable
 from collidium.database import transactional
 from collidium.datasets import download
@@ -18,11 +16,19 @@ from collidium.errors import CollidiumError
 from collidium.files.held import locked
 from collidium.runtime.waiting import Backoff, entered_in_thread, in_thread
 from collidium.scoring.truth.published import is_readable
+from collidium.truth import model_inputs, registry, sketches
+from collidium.truth.importing import secret_of
+from collidium.truth.models import TruthVersion
+from collidium.truth.published_data import hub_cache, located
+from collidium.truth.sketches import SKETCHES
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
 
 logger = logging.getLogger(__name__)
+
+#: Gives the tasks and versions of truth in use.
+InUse = Callable[[], Awaitable[Collection[tuple[str, str]]]]
 
 #: Pauses before what failed is tried again.
 _BACKOFF: Final = Backoff(first=timedelta(minutes=1), longest=timedelta(hours=1))
@@ -30,8 +36,8 @@ _BACKOFF: Final = Backoff(first=timedelta(minutes=1), longest=timedelta(hours=1)
 _EXPECTED: Final = (CollidiumError, MissingFile, StorageUnavailable)
 
 
-async def describe_earlier(platform: Platform, backoff: Backoff = _BACKOFF) -> None:
-    """Make the sketches of truth that was imported before there were any, and find out whether it is public.
+async def describe_all(platform: Platform, in_use: InUse, backoff: Backoff = _BACKOFF) -> None:
+    """Make the sketches of truth in use that lacks them, and find out whether it is public.
 
     Each is stored when it is complete, so a next run resumes. What fails is tried again, in growing pauses.
     """
@@ -41,7 +47,7 @@ async def describe_earlier(platform: Platform, backoff: Backoff = _BACKOFF) -> N
         try:
             # One process of a machine at a time; a thread that waits for the lock would delay a stop.
             async with entered_in_thread(locked(directory, wait=False)) as alone:
-                if alone and await _described_all(platform):
+                if alone and await _described_all(platform, await in_use()):
                     return
             failures += alone
         except Exception:  # such as an outage of the database
@@ -50,12 +56,9 @@ async def describe_earlier(platform: Platform, backoff: Backoff = _BACKOFF) -> N
         await asyncio.sleep(backoff.pause(max(failures, 1)).total_seconds())
 
 
-async def _described_all(platform: Platform) -> bool:
-    return all([await _describe(platform, truth) for truth in await _undescribed()])
-
-
-async def _undescribed() -> list[TruthVersion]:
-    return [truth for truth in await truth_versions.counting() if SKETCHES not in truth.manifest]
+async def _described_all(platform: Platform, in_use: Collection[tuple[str, str]]) -> bool:
+    truths = [truth for truth in await registry.rows_of(in_use) if SKETCHES not in truth.manifest]
+    return all([await _describe(platform, truth) for truth in truths])
 
 
 async def _describe(platform: Platform, truth: TruthVersion) -> bool:
@@ -81,24 +84,18 @@ async def describe(platform: Platform, truth: TruthVersion) -> None:
 
     Raises CollidiumError, MissingFile and StorageUnavailable.
     """
-    card, events = platform.tasks.find(truth.task).card, truth_versions.events_of(truth)
-    secret = truth_versions.secret_of(
-        {name: table["sha256"] for name, table in truth.manifest["tables"].items()}
-    )
-    sketched = partial(
-        truth_sketches.store, platform, card, events=truth_versions.events_of(truth), secret=secret
-    )
-    stored: truth_sketches.Stored = {}
+    card, events = platform.tasks.find(truth.task).card, registry.events_of(truth)
+    secret = secret_of({name: table["sha256"] for name, table in truth.manifest["tables"].items()})
+    sketched = partial(sketches.store, platform, card, events=registry.events_of(truth), secret=secret)
+    stored: sketches.Stored = {}
     packaged = False
-    evaluation, cache = truth.manifest.get("data", {}).get("evaluation"), truth_versions.hub_cache(platform)
+    evaluation, cache = truth.manifest.get("data", {}).get("evaluation"), hub_cache(platform)
     if inputs := truth.manifest.get("inputs"):
         async with model_inputs.opened(platform, inputs) as dataset:
             stored, packaged = await sketched(dataset.directory, dataset.config)
     readable = False
     if evaluation is not None:
-        place = truth_versions.located(
-            f"{evaluation['repository']}@{evaluation['revision']}", platform.settings, None
-        )
+        place = located(f"{evaluation['repository']}@{evaluation['revision']}", platform.settings, None)
         if not stored:
             names, config = evaluation["tables"], evaluation["config"]
             fetched = await in_thread(

@@ -1,4 +1,4 @@
-"""Which events listed tasks are scored on: their truth is not shown."""
+"""Which events are those of a truth: it is not shown with them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cachetools import LRUCache
 
-from collidium.benchmarks import truth_versions
-from collidium.benchmarks.truth_sketches import SKETCHES, tables_of
 from collidium.contracts.storage import MissingFile, StorageUnavailable
 from collidium.errors import Unavailable
 from collidium.runtime.shared_calls import SharedCalls
 from collidium.scoring.truth.importing import UNNAMED
+from collidium.truth import registry
+from collidium.truth.sketches import SKETCHES, tables_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Mapping
 
-    from collidium.benchmarks.models import TruthVersion
-    from collidium.benchmarks.truth_sketches import Stored
     from collidium.event_display import HashesOf, RowHashes, StoredEvent
     from collidium.platform import Platform
+    from collidium.truth.models import TruthVersion
+    from collidium.truth.sketches import Stored
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +37,10 @@ def comparisons() -> Comparisons:
     return SharedCalls(LRUCache(_KEPT), finish=True)
 
 
-async def is_evaluated(platform: Platform, event: StoredEvent, hashes_of: HashesOf) -> bool:
-    """Return whether a listed task is scored on an event of a dataset.
+async def is_evaluated(
+    platform: Platform, in_use: Collection[tuple[str, str]], event: StoredEvent, hashes_of: HashesOf
+) -> bool:
+    """Return whether the tasks and versions of truth ``in_use`` have an event of a dataset.
 
     It is if a truth names its repository and commit, or if its public rows are those of a scored event,
     whatever its dataset and number are. Config and number count for a truth without sketches, and where a
@@ -50,7 +52,7 @@ async def is_evaluated(platform: Platform, event: StoredEvent, hashes_of: Hashes
         The storage fails.
     """
     described = []
-    for truth in await truth_versions.counting(listed=True):
+    for truth in await registry.rows_of(in_use):
         if _names(truth, event):
             return True
         if truth.manifest.get(SKETCHES):
@@ -98,7 +100,7 @@ def _names(truth: TruthVersion, event: StoredEvent) -> bool:
     """Whether a manifest names the event's repository and commit as an origin of its events."""
     here = (event.repo, event.commit, event.config)
     named = (truth.manifest.get("data", {}).get("evaluation"), truth.manifest.get("source"))
-    return event.event_id in truth_versions.events_of(truth) and here in [_place(one) for one in named if one]
+    return event.event_id in registry.events_of(truth) and here in [_place(one) for one in named if one]
 
 
 def _place(named: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -107,4 +109,4 @@ def _place(named: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def _has_number(truth: TruthVersion, event: StoredEvent) -> bool:
     of_config = truth.manifest["dataset"] in (event.config, UNNAMED)
-    return of_config and event.event_id in truth_versions.events_of(truth)
+    return of_config and event.event_id in registry.events_of(truth)
