@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import IO, Any
 
 import pytest
+import trustme
 from tests.s3 import READER, USER, S3Server, client, s3_settings, s3_variables
 
 from collidium import plugins, settings
@@ -59,6 +62,47 @@ async def test_it_keeps_the_contract(s3_server: S3Server, unused_tcp_port: int, 
 
 async def test_it_keeps_the_contract_on_another_server(moto: str, tmp_path: Path) -> None:
     await check_storage(storage_on(moto, "s3://files/below/here", storage_s3_checksum=""), tmp_path)
+
+
+@pytest.fixture
+async def encrypted(s3_server: S3Server, tmp_path: Path) -> AsyncIterator[str]:
+    """The server's address with TLS, by an authority in the file `authority.pem`."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "authority.pem")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+
+    async def pass_on(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while data := await source.read(65536):
+                target.write(data)
+                await target.drain()
+        target.close()
+
+    async def connect(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+        port = int(s3_server.url.rpartition(":")[2])
+        answers, requests = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(pass_on(source, requests), pass_on(answers, target))
+
+    async with await asyncio.start_server(connect, "127.0.0.1", 0, ssl=context) as server:
+        yield f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def test_files_go_over_tls(encrypted: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where checksums follow the body; the file has two parts."""
+    content = b"PAR1" * (3 * MEBIBYTE)
+    (tmp_path / "file").write_bytes(content)
+    unknown = storage_on(encrypted, "s3://files/tls")
+    with pytest.raises(StorageUnavailable, match="SSLError"):
+        await unknown.put("a", tmp_path / "file")
+    await unknown.close()
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(tmp_path / "authority.pem"))
+    storage = storage_on(encrypted, "s3://files/tls")
+    await storage.check()
+    await storage.put("a", tmp_path / "file")
+    await storage.get("a", tmp_path / "copy")
+    await storage.close()
+    assert (tmp_path / "copy").read_bytes() == content
 
 
 async def test_a_hanging_store_blocks_nothing_else() -> None:
