@@ -1,8 +1,4 @@
-"""Uploads by Xet: tokens, xorbs and shards. Downloads, and chunks that are known already, are not offered.
-
-Errors of shards are in the successful response of the second version of the call: clients show their text,
-and of an error with a status the address alone.
-"""
+"""Uploads by Xet: tokens, xorbs and shards. Downloads, and chunks that are known already, are not offered."""
 
 from __future__ import annotations
 
