@@ -3,6 +3,9 @@
 Each submission that is kept is a revision of its leaderboard, and so is each other change; rows that lose
 their rank have the revision of that change. As many revisions as later submissions and such changes are these
 alone. So no table has to be kept true by every writer.
+
+Who left without being a step or on the front changes neither, but the ranks on a front, which are counted. A
+step that left, new scores, a rank given back or a clock that was set back read all again.
 """
 
 from __future__ import annotations

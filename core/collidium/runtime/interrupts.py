@@ -1,7 +1,8 @@
 """Handling of Ctrl-C during imports, where a KeyboardInterrupt would cause tracebacks, and of plugins.
 
 What a plugin raises is its failure, KeyboardInterrupt included, so Ctrl-C is known by its signal: the handler
-of :class:`Noting` notes it, and calls the handler that was there.
+of :class:`Noting` notes it, and calls the handler that was there. It is ours only while plugins are called:
+asyncio cancels the main task at Ctrl-C only where it finds Python's own handler.
 """
 
 import os
