@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from pathlib import Path
 
 import pytest
+from tests.core.servers import write_oracle
 
-from collidium import plugins
+from collidium import plugins, score
 from collidium.benchmarks import truth_in_use
 from collidium.benchmarks.models import Evaluation, Submission
 from collidium.benchmarks.submissions import evaluating, evaluations, model_files
@@ -55,6 +57,21 @@ async def lacking(platform: Platform) -> str:
     loaded = plugins.load(platform.settings.plugins_blocked)
     check = await doctor.run_check("stored files", platform.settings, loaded, doctor._stored, "")
     return f"{check.status}: {check.found}"
+
+
+async def test_a_version_confirms_no_guess_of_the_truth(platform: Platform, tmp_path: Path) -> None:
+    """Users see it, and could compute a hash of hidden values for each guess of them."""
+    write_oracle(guess := tmp_path / "guess.parquet")
+    row = await TruthVersion.get()
+    made = await asyncio.to_thread(
+        score, "tracking", guess, truth_from=EVENTS_DIRECTORY, config="ttbar_pu0", events="3:5"
+    )
+    assert made.truth_version == row.manifest["content"] != row.version
+    assert await import_truth(platform, EventRange(3, 5)) == row.version
+    row.version = made.truth_version
+    del row.manifest["content"]
+    await row.save()
+    assert await import_truth(platform, EventRange(3, 5)) == made.truth_version, "from before"
 
 
 async def test_another_manifest_is_not_used(platform: Platform) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -45,6 +45,10 @@ UNNAMED: Final = "unnamed"
 _MAX_EVENTS: Final = 2**32
 
 
+#: The version of a truth with this hash of its content.
+VersionOf = Callable[[str], Awaitable[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """The origin of a dataset: a repository or directory, and a revision."""
@@ -67,6 +71,7 @@ async def build_from(
     floors: bool = True,
     fetching: Progress | None = None,
     progress: Progress | None = None,
+    version_of: VersionOf | None = None,
 ) -> Truth:
     """Prepare truth as :func:`build` does, from a directory or a repository.
 
@@ -94,6 +99,7 @@ async def build_from(
         options=options,
         floors=floors,
         progress=progress,
+        version_of=version_of,
     )
 
 
@@ -118,11 +124,13 @@ async def build(
     floors: bool = True,
     block_rows: int = BLOCK_ROWS,
     progress: Progress | None = None,
+    version_of: VersionOf | None = None,
 ) -> Truth:
     """Prepare the truth of ``events`` (default: the card's) in ``directory/<task>/<version>``.
 
-    The same input gives the same version; an existing one is kept. ``options`` are those of the task. With
-    ``floors`` the task's first baseline, if any, is scored like a submission; the floors are its metrics.
+    The same input gives the same version; an existing one is kept. ``version_of`` gives the version of a hash
+    of the content, which is the version by default. ``options`` are those of the task. With ``floors`` the
+    task's first baseline, if any, is scored like a submission; the floors are its metrics.
     ``progress`` is called from another thread.
 
     Raises UnusableDataset if events are missing or the dataset lacks what the task needs, and as
@@ -138,6 +146,8 @@ async def build(
             made = await evaluate(task, truth, baseline, executor=executor, limits=limits)
             truth = replace(truth, floors=made.metrics)
             baseline.unlink()
+        if version_of is not None:
+            truth = replace(truth, version=await version_of(truth.content))
         return await asyncio.to_thread(truth.move_to, directory / task.card.name / truth.version)
 
 
@@ -175,10 +185,12 @@ class _Builder:
                 if self.progress:
                     self.progress(block.stop - self.events.start, len(self.events))
             described = writer.finish()
+        content = self._content(writer.content_hashes())
         truth = Truth(
             directory=directory,
             task=card.name,
-            version=self._version(writer.content_hashes()),
+            version=content,
+            content=content,
             dataset=self.origin.dataset,
             revision=self.origin.revision,
             events=self.events,
@@ -191,7 +203,7 @@ class _Builder:
         )
         return truth, baseline.path if baseline.rows else None
 
-    def _version(self, tables: Mapping[str, str]) -> str:
+    def _content(self, tables: Mapping[str, str]) -> str:
         content = {
             "task": self.task.card.name,
             "scorer_version": self.task.version,

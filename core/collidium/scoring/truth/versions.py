@@ -45,6 +45,8 @@ class Truth:
     #: The task's notes on how it was made, by name.
     notes: Mapping[str, str]
     form: str = FORM
+    #: A hash of its values. It would confirm guesses of hidden truth: it is in no answer.
+    content: str = ""
 
     @classmethod
     def read(cls, directory: Path) -> Truth:
