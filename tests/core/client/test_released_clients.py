@@ -41,6 +41,10 @@ class Replay:
         self._learn(exchange["answer"], answer)
         return list(_missing(exchange["answer"], answer))
 
+    def has_ended(self, challenge: str) -> bool:
+        """Whether the end of a closed challenge, which runs in the background, is done."""
+        return bool(self._http.get(f"/v1/challenges/{challenge}").json()["results_at"])
+
     def _send(self, exchange: Mapping[str, Any]) -> httpx.Response:
         headers = dict(exchange["headers"])
         if exchange["by"] == "operator":
@@ -98,6 +102,8 @@ def _kind(value: Any) -> str:
 def _problems(replay: Replay, exchange: Mapping[str, Any]) -> list[str]:
     """As :meth:`Replay.problems`; an answer may need something that has not ended yet."""
     found = replay.problems(exchange)
+    if exchange["target"].endswith("/close"):
+        eventually(lambda: replay.has_ended(exchange["target"].split("/")[-2]), seconds=60)
     if found and exchange["method"] == "GET":
         with suppress(AssertionError):
             eventually(lambda: not replay.problems(exchange), seconds=10)
