@@ -164,7 +164,7 @@ def _taken(table: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:
     columns: dict[str, Any] = {}
     for name in table.column_names:
         column = table.column(name)
-        if not is_list(column.type):
+        if not is_list(column.type) or column.null_count == len(column):  # withheld before
             columns[name] = column
             continue
         flat = _flat(column)

@@ -17,6 +17,7 @@ from tests.core.datasets.events import CONFIG, jets_of, tables_of
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
+from collidium.datasets.publishing.blinding import in_public_order, without_truth
 from collidium.datasets.publishing.preparing import Withheld, withhold
 from collidium.datasets.publishing.survey import survey
 from collidium.datasets.schemas import SCHEMAS
@@ -385,3 +386,12 @@ def test_tracks_of_missing_hits_are_rejected(tmp_path: Path, tables: dict[str, p
     spoiled = changed(tables["tracks"], "hit_ids", [[[*ids, 10**6] for ids in of] for of in named])
     with pytest.raises(UnusableDataset, match="names hits that event 5 does not have"):
         split(tables | {"tracks": spoiled}, tmp_path)
+
+
+def test_events_without_truth_can_be_put_in_public_order() -> None:
+    """The display does so with jets of a benchmark: it refused events whose flavour is withheld."""
+    jets = pq.read_table(EVENTS_DIRECTORY.with_name("jets") / "jets.parquet")
+    ordered = in_public_order({"jets": without_truth("jets", jets)})["jets"]
+    assert ordered["flavour"].null_count == ordered.num_rows == jets.num_rows
+    whole = in_public_order({"jets": jets})["jets"]
+    assert sorted(ordered["pt"][0].as_py()) == sorted(whole["pt"][0].as_py())
