@@ -12,7 +12,7 @@ from collidium.cli.progress import duration_text
 from collidium.cli.seed import SIZES, planned
 from collidium.platform import Platform
 from collidium.seeding import checks, plan
-from collidium.seeding.access import State
+from collidium.seeding.access import SeedState
 from collidium.seeding.steps import Seeding
 from collidium.settings import Settings
 
@@ -38,7 +38,7 @@ async def _plan(size: str) -> dict[str, Any]:
     with TemporaryDirectory() as directory:
         settings = Settings(data_dir=Path(directory), hub_url="http://127.0.0.1:8000/hub")
         async with Platform.open(settings) as platform:
-            state = State.open(settings.data_dir, size)
+            state = SeedState.open(settings.data_dir, size)
             tasks = checks.tasks_of(platform, [])
             return planned(
                 Seeding(platform, plan.SIZES[size], tasks, state, True, lambda *_: None, cores=CORES)

@@ -35,7 +35,7 @@ from collidium import plugins
 from collidium.contracts.executor import Limits
 from collidium.contracts.task import EventRange, Reconstruction, Task
 from collidium.datasets import Dataset
-from collidium.scoring.engine import Evaluation, evaluate
+from collidium.scoring.engine import ScoringResult, evaluate
 from collidium.scoring.truth.importing import Origin, build
 from collidium.scoring.truth.versions import Truth
 from collidium.scoring.uncertainty import standard_error_of_gain
@@ -174,7 +174,7 @@ async def _truth(task: Task, sample: Sample, scratch: Path) -> Truth:
         )
 
 
-async def _evaluated(task: Task, truth: Truth, file: Path) -> Evaluation:
+async def _evaluated(task: Task, truth: Truth, file: Path) -> ScoringResult:
     async with _executor() as executor:
         return await evaluate(task, truth, file, executor=executor, limits=LIMITS)
 
@@ -194,7 +194,7 @@ def _predictions(task: Task, reconstruct: Reconstruction, sample: Sample) -> pa.
     return pa.concat_tables([reconstruct(tables) for _, tables in blocks])
 
 
-def _scores(made: Evaluation) -> dict[str, Any]:
+def _scores(made: ScoringResult) -> dict[str, Any]:
     """Each score with its standard error; None where there is none."""
     errors = made.uncertainties
     return {

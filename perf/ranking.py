@@ -36,7 +36,7 @@ from collidium.client.predictions import PredictionsWriter
 from collidium.contracts.executor import Limits
 from collidium.contracts.task import Block, EventRange, Task
 from collidium.datasets import Dataset
-from collidium.scoring.engine import Evaluation, evaluate
+from collidium.scoring.engine import ScoringResult, evaluate
 from collidium.scoring.truth.importing import Origin, build
 from collidium.scoring.truth.versions import Truth
 from collidium_plugins.executor_processes import Processes
@@ -211,7 +211,7 @@ async def measure(case: Case, directory: Path, rounds: int) -> Measured:
     return Measured(scoring, without_errors, kernel, reference, memory, tally)
 
 
-async def score(case: Case, truth: Truth, path: Path, executor: Processes) -> Evaluation:
+async def score(case: Case, truth: Truth, path: Path, executor: Processes) -> ScoringResult:
     return await evaluate(case.task, truth, path, executor=executor, limits=LIMITS)
 
 

@@ -20,7 +20,7 @@ from tests.documents import ROOT, CodeBlock, code_blocks
 from tests.needs import Needs
 from tests.virtual_environments import VirtualEnvironment
 
-from collidium.cli.root import Session, collidium
+from collidium.cli.root import CommandSession, collidium
 from collidium.testing.server import ServerProcess
 
 README = ROOT / "README.md"
@@ -139,7 +139,7 @@ COMMANDS = [
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_these_options(command: str) -> None:
     group, arguments = collidium, shlex.split(command)
-    context = click.Context(group, obj=Session())
+    context = click.Context(group, obj=CommandSession())
     name, found, arguments = group.resolve_command(context, arguments)
     while isinstance(found, click.Group):
         context = click.Context(found, context)

@@ -114,7 +114,7 @@ def collidium_executors(settings: Settings) -> list[Executor]:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class EncodedCall:
     """A serialized call: function, item and memory limit, pickled with numbers instead of file paths."""
 
     pickled: bytes
@@ -149,7 +149,7 @@ class EncodedCalls(Executor):
 
         async def result_of(item: Item) -> Result:
             pickled = _pickled((function, item, limits.memory_bytes), paths)
-            call = Call(pickled, limits, fresh, alone, tuple(elsewhere.values()))
+            call = EncodedCall(pickled, limits, fresh, alone, tuple(elsewhere.values()))
             kind, value, opaque = await self.run(call, local=local)
             if kind == "memory":
                 raise _over_memory(limits)
@@ -173,7 +173,7 @@ class EncodedCalls(Executor):
             await asyncio.gather(*calls, return_exceptions=True)
 
     @abstractmethod
-    async def run(self, call: Call, *, local: bool) -> Answer:
+    async def run(self, call: EncodedCall, *, local: bool) -> Answer:
         """Run a call. Raises OverLimit and WorkerDied."""
 
 
@@ -216,10 +216,10 @@ class Processes(EncodedCalls):
         self._closed = True
         await asyncio.gather(*map(self._reap, self._all))
 
-    async def run(self, call: Call, *, local: bool) -> Answer:
+    async def run(self, call: EncodedCall, *, local: bool) -> Answer:
         return await self.run_with(call, ())
 
-    async def run_with(self, call: Call, paths: Sequence[Path]) -> Answer:
+    async def run_with(self, call: EncodedCall, paths: Sequence[Path]) -> Answer:
         """Run a call whose files are at ``paths``. Raises OverLimit and WorkerDied."""
         data = pickle.dumps(([str(path) for path in paths], call.pickled), pickle.HIGHEST_PROTOCOL)
         async with self._alone_here() if call.alone else self._free:

@@ -105,7 +105,7 @@ TIMES: Final = {metric.name: metric.name.replace("events_per_second", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class LoadingTally:
     """Number and digest of truth events, and the submitted row if it is of one of them."""
 
     events: int
@@ -153,21 +153,21 @@ class DataLoadingTask(Task):
             found.append(Problem("duplicate-row", detail, "event_id", FIRST_EVENT, again))
         return found
 
-    def score(self, block: Block) -> Tally:
+    def score(self, block: Block) -> LoadingTally:
         truth = block.truth["events"]
         rows = block.predictions.to_pylist()
         digests = np.asarray(truth.column("digest"), np.uint64)
-        return Tally(truth.num_rows, together(digests), rows[0] if rows else None)
+        return LoadingTally(truth.num_rows, together(digests), rows[0] if rows else None)
 
-    def merge(self, tallies: Sequence[Tally]) -> Tally:
+    def merge(self, tallies: Sequence[LoadingTally]) -> LoadingTally:
         rows = [tally.row for tally in tallies if tally.row is not None]
-        return Tally(
+        return LoadingTally(
             events=sum(tally.events for tally in tallies),
             digest=sum(tally.digest for tally in tallies) % MODULUS,
             row=rows[0] if rows else None,
         )
 
-    def check_whole(self, tally: Tally) -> list[Problem]:
+    def check_whole(self, tally: LoadingTally) -> list[Problem]:
         row = tally.row
         if row is None:
             return []
@@ -179,7 +179,7 @@ class DataLoadingTask(Task):
             found.append(_problem("wrong-digest", "digest", row, detail))
         return found
 
-    def metrics(self, tally: Tally) -> dict[str, float]:
+    def metrics(self, tally: LoadingTally) -> dict[str, float]:
         row = tally.row
         if row is None:
             return {}

@@ -10,14 +10,14 @@ from hypercorn.config import Config
 from quart import Quart
 
 from collidium.api import bodies
-from collidium_plugins.local_hub.openid.requests import Client
+from collidium_plugins.local_hub.openid.requests import RegisteredClient
 from collidium_plugins.local_hub.web import make_blueprint
 
 
 async def main(directory: Path, port: int, quota: int, callback: str) -> None:
     app = Quart("hub", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = 100_000
-    client = Client("collidium-web", redirect_uris=(callback,))
+    client = RegisteredClient("collidium-web", redirect_uris=(callback,))
     app.url_map.merge_slashes = False
     bodies.install(app)
     app.register_blueprint(make_blueprint(directory, client, quota_bytes=quota))

@@ -24,7 +24,7 @@ from collidium import plugins, settings
 from collidium.contracts.executor import OWN_FAULTS, Limits, StoredFile, WorkerDied
 from collidium.contracts.storage import StorageUnavailable
 from collidium.errors import ConfigurationError, Unavailable
-from collidium.server.doctor import Check, examine
+from collidium.server.doctor import HealthCheck, examine
 from collidium.testing.conformance import check_executor
 from collidium.testing.server import ServerProcess
 from collidium_plugins import executor_dask
@@ -227,7 +227,7 @@ def test_missing_settings_are_named_together(tmp_path: Path) -> None:
         collidium_executors(settings.load(data_dir=tmp_path, executor="dask"))
 
 
-async def scoring_check(cluster: Cluster) -> Check:
+async def scoring_check(cluster: Cluster) -> HealthCheck:
     """What `collidium doctor` finds of scoring."""
     found = await examine(cluster.settings(dask_wait_seconds=1), plugins.load())
     (check,) = (check for check in found if check.name == "scoring")

@@ -22,7 +22,7 @@ from tests.hub import HubServer, token_on
 from tests.waiting import eventually, until
 
 from collidium.api import bodies
-from collidium_plugins.local_hub.openid.requests import Client
+from collidium_plugins.local_hub.openid.requests import RegisteredClient
 from collidium_plugins.local_hub.web import make_blueprint
 from collidium_plugins.local_hub.web.context import hub as hub_of_app
 
@@ -538,7 +538,7 @@ async def test_large_commits_do_not_hold_others_up(tmp_path: Path) -> None:
     headers = {name: {"Authorization": f"Bearer {token_on(directory, name)}"} for name in ("ada", "bob")}
     app = Quart("hub", static_folder=None)
     bodies.install(app)
-    app.register_blueprint(make_blueprint(directory, Client("collidium-web")))
+    app.register_blueprint(make_blueprint(directory, RegisteredClient("collidium-web")))
     header = json.dumps({"key": "header", "value": {"summary": "change"}})
 
     async def call(name: str, path: str, **body: object) -> int:

@@ -30,8 +30,14 @@ from collidium.settings import Settings
 from collidium.testing.server import ServerProcess
 from collidium_plugins.local_hub import store
 from collidium_plugins.local_hub.accounts import OF_ALL, OF_ONE, WINDOW_SECONDS, Attempts, digest
-from collidium_plugins.local_hub.failures import HubError
-from collidium_plugins.local_hub.openid.requests import AuthorizationRequest, Client, client_of, seal, unseal
+from collidium_plugins.local_hub.failures import HubFailure
+from collidium_plugins.local_hub.openid.requests import (
+    AuthorizationRequest,
+    RegisteredClient,
+    client_of,
+    seal,
+    unseal,
+)
 from collidium_plugins.local_hub.store import sign
 
 ELSEWHERE: Final = "http://pages.test:8443/web/callback"
@@ -300,8 +306,8 @@ def test_redirects_return_to_the_host_the_hub_was_reached_by(hub: HubServer) -> 
 @pytest.mark.parametrize("host", ["a;b", "a b", "a'b", "a@b", ""])
 def test_invalid_hosts_are_not_redirected_to(host: str) -> None:
     # It would stand in the page's policy, and some servers let it through.
-    assert not Client("c").may_redirect_to(f"http://{host}/web/callback", f"http://{host}")
-    assert Client("c").may_redirect_to("http://a.b/web/callback", "http://a.b")
+    assert not RegisteredClient("c").may_redirect_to(f"http://{host}/web/callback", f"http://{host}")
+    assert RegisteredClient("c").may_redirect_to("http://a.b/web/callback", "http://a.b")
 
 
 @pytest.mark.parametrize(
@@ -417,13 +423,13 @@ def test_forged_and_expired_tickets_are_rejected(monkeypatch: pytest.MonkeyPatch
     other_release = sign(key, {"client_id": "c", "scope": "openid"}, 60)
     forged = ("", "x", f"{none}.{claims}.", f"{head}.{claims[:-4]}AAAA.{signature}", "\ud800", ticket[:-9])
     for bad in (*forged, other_release):
-        with pytest.raises(HubError):
+        with pytest.raises(HubFailure):
             unseal(key, bad)
-    with pytest.raises(HubError):
+    with pytest.raises(HubFailure):
         unseal(b"l" * 32, ticket)
     monkeypatch.setattr("collidium_plugins.local_hub.openid.requests.VALID_SECONDS", -1)
     old = seal(key, REQUEST)
-    with pytest.raises(HubError):
+    with pytest.raises(HubFailure):
         unseal(key, old)
 
 

@@ -22,7 +22,7 @@ from collidium_plugins.local_hub.store import Store
 STUDENTS = "name;Display Name;E-Mail\nanna;Anna Mu\u0308ller;anna@example.org\nbo;王小明;\nfz;शर्\u200dमा;\n"
 
 
-def add(directory: Path, content: bytes, **options: bool) -> list[accounts.Account]:
+def add(directory: Path, content: bytes, **options: bool) -> list[accounts.HubAccount]:
     with closing(Store(directory)) as store, store.database.writing() as db:
         return roster.add_people(db, *roster.read_roster(content), **options)
 

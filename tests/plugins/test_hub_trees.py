@@ -14,7 +14,7 @@ from collidium_plugins.local_hub import accounts, repositories
 from collidium_plugins.local_hub.commits import Delete, Header, Put, apply_commit
 from collidium_plugins.local_hub.repositories import Repo
 from collidium_plugins.local_hub.store import Store
-from collidium_plugins.local_hub.trees import DIRECTORY_ENTRIES, Draft, Entry, Trees, regular_file
+from collidium_plugins.local_hub.trees import DIRECTORY_ENTRIES, Entry, TreeDraft, Trees, regular_file
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_tree_follows_from_its_files_alone(store: Store) -> None:
         expected: dict[str, Entry] = {}
         root = trees.write(None, {})
         for _ in range(40):
-            draft = Draft(trees, root)
+            draft = TreeDraft(trees, root)
             for _ in range(50):
                 name = f"f{chance.randrange(400)}"
                 if name in expected and chance.random() < 0.45:

@@ -27,7 +27,7 @@ from tests.waiting import eventually
 from collidium.testing.processes import isolated_environment
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.store import Store, sign
-from collidium_plugins.local_hub.xet import SESSION_SECONDS, Sessions
+from collidium_plugins.local_hub.xet import SESSION_SECONDS, XetSessions
 
 TAG = b"HFRepoMetaData\0UigEj{\x81W\x83\xa5\xbd\xd9\\\xcd\xd1J\xa9"
 XORB = "00" * 32
@@ -278,7 +278,7 @@ def closing_hub(hub: HubServer) -> Iterator[HubServer]:
 
 
 def test_sessions_end_when_idle(tmp_path: Path) -> None:
-    sessions = Sessions(tmp_path / "xet")
+    sessions = XetSessions(tmp_path / "xet")
     name = sessions.open(1, 7)
     assert sessions.open(1, 7) == name
     assert sessions.open(1, 77) != name

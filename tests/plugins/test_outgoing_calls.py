@@ -20,7 +20,7 @@ from collidium.contracts.identity import Identity
 from collidium.hub.models import ModelQuery, ModelZoo
 from collidium_plugins.hub_identity import HubIdentity
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.sign_in.flow import DISCOVERY, Provider
+from collidium_plugins.webapps.sign_in.flow import DISCOVERY, OAuthProvider
 from collidium_runners.slurm.rest import RestBackend
 
 LONG: Final = os.environ.get("COLLIDIUM_TEST_LONG") == "1"
@@ -82,7 +82,7 @@ async def ask(request: pytest.FixtureRequest, service: SlowService, tmp_path: Pa
                 stack.push_async_callback(zoo.close)
                 yield lambda number: zoo.models(ModelQuery(search=str(number)))
             case "sign-in":
-                signing_in = Provider(service.url)
+                signing_in = OAuthProvider(service.url)
                 stack.push_async_callback(signing_in.close)
                 yield lambda number: signing_in.token(f"code={number}", {})
             case "slurm":

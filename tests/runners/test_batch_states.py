@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from collidium.contracts.runner import JobState, JobStatus
-from collidium_runners.batch.states import TABLE, TaskRecord, TaskStatus, job_status, state_of
+from collidium_runners.batch.states import TABLE, ArrayTaskStatus, TaskRecord, job_status, state_of
 
 QUEUED, RUNNING, COMPLETED, FAILED, CANCELLED, UNKNOWN = JobState
 
@@ -82,20 +82,20 @@ def test_a_state_with_flags(words: tuple[str, ...], state: JobState) -> None:
     ],
 )
 def test_the_tasks_make_the_job(states: list[JobState], together: JobState) -> None:
-    tasks = [TaskStatus(index, state) for index, state in enumerate(states)]
+    tasks = [ArrayTaskStatus(index, state) for index, state in enumerate(states)]
     assert job_status(tasks, 2).state == together
 
 
 def test_node_hours_are_summed_with_the_first_failure() -> None:
     tasks = [
-        TaskStatus(2, FAILED, 360, "exit code 3"),
-        TaskStatus(0, COMPLETED, 3600),
-        TaskStatus(1, FAILED, None, "timeout"),
+        ArrayTaskStatus(2, FAILED, 360, "exit code 3"),
+        ArrayTaskStatus(0, COMPLETED, 3600),
+        ArrayTaskStatus(1, FAILED, None, "timeout"),
     ]
     expected = JobStatus(FAILED, Decimal("1.100"), "2 of 3 parts failed; part 1: timeout")
     assert job_status(tasks, 3) == expected
     assert job_status(tasks[:1], 1) == JobStatus(FAILED, Decimal("0.100"), "exit code 3")
-    assert job_status([TaskStatus(0, QUEUED)], 1).node_hours is None
+    assert job_status([ArrayTaskStatus(0, QUEUED)], 1).node_hours is None
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_record_gives_the_end_of_a_task(
 ) -> None:
     record = TaskRecord.parse(f'{{"exit_code": {exit_code}, "began": 100, "ended": 160}}')
     assert record is not None
-    assert record.status(4, cancelled=cancelled) == TaskStatus(4, state, 60, reason)
+    assert record.status(4, cancelled=cancelled) == ArrayTaskStatus(4, state, 60, reason)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from textual.signal import Signal
 from textual.worker import Worker, WorkerFailed
 
 from collidium.errors import CollidiumError, ConfigurationError
-from collidium.overrides.textual import App
+from collidium.overrides.textual import ConsoleApp
 from collidium_tui import logs
 from collidium_tui.frame import Help, Login, keys_of
 from collidium_tui.screens import SCREENS, CreateScreen, create_or_explain, import_screen
@@ -61,7 +61,7 @@ def _maybe_done(error: CollidiumError) -> bool:
     return error.status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, ConfigurationError)
 
 
-class Console(App[None]):
+class Console(ConsoleApp[None]):
     """The operator's console."""
 
     TITLE = "Collidium"

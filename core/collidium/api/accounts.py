@@ -16,7 +16,7 @@ from quart_schema import (
 )
 
 from collidium import accounts, outbox
-from collidium.api.answers import Page, answer, answer_page, id_cursor
+from collidium.api.answers import PageQuery, answer, answer_page, id_cursor
 from collidium.api.authentication import Caller, signed_in
 from collidium.api.context import platform
 from collidium.api.schemas import Body, example
@@ -81,14 +81,14 @@ async def me(caller: Caller) -> Response:
 
 @blueprint.get("/v1/me/transactions")
 @signed_in
-@validate_querystring(Page)
+@validate_querystring(PageQuery)
 @document_response(list[Transaction])
-async def transactions(caller: Caller, query_args: Page) -> Response:
+async def transactions(caller: Caller, query_args: PageQuery) -> Response:
     """Your ledger entries, newest first."""
     return await ledger_page(caller.account.id, query_args)
 
 
-async def ledger_page(account_id: int, query: Page) -> Response:
+async def ledger_page(account_id: int, query: PageQuery) -> Response:
     """A page of an account's ledger; also for operators."""
     entries = await accounts.entries(account_id, limit=query.limit + 1, before=id_cursor(query))
     return answer_page(entries, query, lambda last: last.id)
@@ -139,9 +139,9 @@ async def remove_webhook(caller: Caller) -> Response:
 @webhooks.get("/deliveries")
 @operation_id("webhook_deliveries")
 @signed_in
-@validate_querystring(Page)
+@validate_querystring(PageQuery)
 @document_response(list[WebhookDelivery])
-async def deliveries(caller: Caller, query_args: Page) -> Response:
+async def deliveries(caller: Caller, query_args: PageQuery) -> Response:
     """Deliveries to you and their outcome, newest first."""
     log = await outbox.log_of(caller.account.id, limit=query_args.limit + 1, before=id_cursor(query_args))
     return answer_page(log, query_args, lambda last: last.id)

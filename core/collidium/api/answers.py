@@ -28,14 +28,14 @@ LARGEST_ID = 2**63 - 1
 CHUNK_BYTES: Final = MEBIBYTE
 
 
-class Page(BaseModel):
+class PageQuery(BaseModel):
     """Query of a list."""
 
     limit: int = Field(100, ge=1, le=1000, description="Most items returned.")
     cursor: str | None = Field(None, max_length=512, description="Where to continue: from the Link header.")
 
 
-def id_cursor(page: Page) -> int | None:
+def id_cursor(page: PageQuery) -> int | None:
     """The id before which the page starts; raises UnknownCursor."""
     if page.cursor is None:
         return None
@@ -64,7 +64,7 @@ class WrittenPage:
         return response
 
 
-def page_of(records: Sequence[Record], page: Page, next_cursor: str | int | None) -> WrittenPage:
+def page_of(records: Sequence[Record], page: PageQuery, next_cursor: str | int | None) -> WrittenPage:
     """Encode a page of the list at this request's path."""
     link = None
     if next_cursor is not None:
@@ -79,7 +79,7 @@ def answer_list(records: Sequence[Record]) -> Response:
     return Response(encode(records), content_type=JSON)
 
 
-def answer_page(found: Sequence[R], page: Page, cursor_of: Callable[[R], str | int]) -> Response:
+def answer_page(found: Sequence[R], page: PageQuery, cursor_of: Callable[[R], str | int]) -> Response:
     """Return the first ``page.limit`` of up to ``page.limit + 1`` records, with a Link if there are more."""
     records = found[: page.limit]
     return page_of(records, page, cursor_of(records[-1]) if len(found) > page.limit else None).response()

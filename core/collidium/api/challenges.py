@@ -10,7 +10,7 @@ from quart.blueprints import BlueprintSetupState
 from quart_schema import document_response, operation_id, validate_querystring, validate_request
 
 from collidium.api import benchmarks, leaderboards
-from collidium.api.answers import Page, answer, answer_list, answer_page, id_cursor, page_of
+from collidium.api.answers import PageQuery, answer, answer_list, answer_page, id_cursor, page_of
 from collidium.api.authentication import Caller, signed_in
 from collidium.api.context import platform
 from collidium.api.openapi import file_body, predictions_body, table_answer
@@ -127,9 +127,9 @@ async def history(name: str, query_args: HistoryQuery) -> Response:
 
 @teams_blueprint.get("/teams")
 @operation_id("teams")
-@validate_querystring(Page)
+@validate_querystring(PageQuery)
 @document_response(list[Team])
-async def list_teams(name: str, query_args: Page) -> Response:
+async def list_teams(name: str, query_args: PageQuery) -> Response:
     """The teams of a challenge and their members, the latest first."""
     rows, cursor = await teams.list_teams(name, limit=query_args.limit, before=id_cursor(query_args))
     return page_of(rows, query_args, cursor).response()
@@ -159,9 +159,9 @@ async def new(caller: Caller, name: str, data: TeamBody) -> Response:
 @teams_blueprint.get("/team/submissions")
 @signed_in
 @operation_id("team_submissions")
-@validate_querystring(Page)
+@validate_querystring(PageQuery)
 @document_response(list[Submission])
-async def submissions(caller: Caller, name: str, query_args: Page) -> Response:
+async def submissions(caller: Caller, name: str, query_args: PageQuery) -> Response:
     """The submissions of your team with their senders, newest first."""
     team = await teams.own(caller.account, name)
     found = await reading.list_submissions(

@@ -13,14 +13,14 @@ from quart import Blueprint, Response, current_app, request
 from quart.blueprints import BlueprintSetupState
 from quart_schema import document_response, operation_id, validate_querystring
 
-from collidium.api.answers import JSON, Page, WrittenPage, answer_page, page_of
+from collidium.api.answers import JSON, PageQuery, WrittenPage, answer_page, page_of
 from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery, ResultsQuery
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks import results, teams
 from collidium.benchmarks.fronts import Fronts
 from collidium.benchmarks.histories import Histories
-from collidium.benchmarks.leaderboard import BoardVersion, Selection
+from collidium.benchmarks.leaderboard import BoardSelection, BoardVersion
 from collidium.benchmarks.rank_intervals import Intervals, RankIntervals
 from collidium.benchmarks.submissions import reading
 from collidium.errors import InvalidInput
@@ -125,9 +125,9 @@ async def history(task: str, query_args: HistoryQuery) -> Response:
 
 @blueprint.get("/<task>/self-reported")
 @operation_id("self_reported")
-@validate_querystring(Page)
+@validate_querystring(PageQuery)
 @document_response(list[Submission])
-async def self_reported(task: str, query_args: Page) -> Response:
+async def self_reported(task: str, query_args: PageQuery) -> Response:
     """Submissions to a task or challenge listed separately, without ranks and rewards, newest first.
 
     Where the card has `ranks_measured` the platform measures size and speed of the models that it runs;
@@ -177,7 +177,7 @@ async def _places(
     front = await fronts.of(version, task.card if task else None)
     name = query.hub_username
     team = None if name is None else await teams.participant_with(name, version.challenge)
-    selection = Selection(name, query.model_repo, team, all=query.all or query.pareto)
+    selection = BoardSelection(name, query.model_repo, team, all=query.all or query.pareto)
     if not query.pareto:
         return await boards.places(
             version,

@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from collidium.accounts import Sort
-from collidium.api.answers import Page
+from collidium.api.answers import PageQuery
 from collidium.api.schemas import Body, Date, HubUsername, MySubmissionsQuery, Text, example
 from collidium.operations import Scope
 
@@ -73,7 +73,7 @@ class OperatorBody(Body):
     challenge: str | None = Field(None, max_length=64, description="The challenge of an organiser.")
 
 
-class AccountsQuery(Page):
+class AccountsQuery(PageQuery):
     """Filters and order of a list of accounts."""
 
     search: str = Field("", max_length=96, description="Part of the names, case-insensitive.")
@@ -97,7 +97,7 @@ class SplitQuery(BaseModel):
     closes_at: Date | None = Field(None, description="When it is going to close, with a time zone.")
 
 
-class ChallengeSubmissionsQuery(Page):
+class ChallengeSubmissionsQuery(PageQuery):
     """Filters of a list of submissions to a challenge."""
 
     user: str | None = Field(None, max_length=96, description="Only submissions of this account.")

@@ -15,7 +15,7 @@ from pydantic import (
     StringConstraints,
 )
 
-from collidium.api.answers import Page
+from collidium.api.answers import PageQuery
 from collidium.benchmarks.submissions.submitting import LONGEST_LINK
 from collidium.contracts.identity import DOMAIN, USERNAME
 from collidium.records.evaluations import EvaluationState
@@ -92,7 +92,7 @@ class Problem(BaseModel):
 # -- tasks, submissions, leaderboards ------------------------------------------------------------------
 
 
-class LeaderboardQuery(Page):
+class LeaderboardQuery(PageQuery):
     """Query of a leaderboard."""
 
     model_config = ConfigDict(frozen=True)  # cached pages are keyed by their query
@@ -260,7 +260,7 @@ class MembersBody(Body):
     )
 
 
-class MySubmissionsQuery(Page):
+class MySubmissionsQuery(PageQuery):
     """Filters of a list of an account's submissions."""
 
     task: str | None = Field(None, max_length=64, description="Only submissions to this task or challenge.")
@@ -279,7 +279,7 @@ class SubmitQuery(BaseModel):
     model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
 
 
-class EvaluationsQuery(Page):
+class EvaluationsQuery(PageQuery):
     """Filters of a list of evaluations."""
 
     state: EvaluationState | None = Field(None, description="Only evaluations in this state.")
@@ -373,7 +373,7 @@ _REPO = Field(
 )
 
 
-class DatasetsQuery(Page):
+class DatasetsQuery(PageQuery):
     """Query of the datasets."""
 
     repo: str | None = _REPO
@@ -397,7 +397,7 @@ class EventQuery(BaseModel):
 _Wanted = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=200)]
 
 
-class ModelsQuery(Page):
+class ModelsQuery(PageQuery):
     """Query of the models."""
 
     search: _Wanted = Field("", description="Part of the repository's name.")

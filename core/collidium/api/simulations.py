@@ -14,7 +14,7 @@ from quart_schema import (
 
 from collidium import simulations
 from collidium.api.answers import (
-    Page,
+    PageQuery,
     answer,
     answer_list,
     answer_stream,
@@ -36,7 +36,7 @@ from collidium.simulations.output import storage_key
 blueprint = Blueprint("simulations", __name__, url_prefix="/v1")
 
 
-class RequestsQuery(Page):
+class RequestsQuery(PageQuery):
     """Filters of a list of requests."""
 
     state: State | None = Field(None, description="Only requests in this state.")

@@ -27,7 +27,7 @@ from collidium.backup.contents import (
     KEPT,
     MANIFEST,
     Backup,
-    File,
+    BackupFile,
     copied,
     copy_sqlite,
     described,
@@ -112,7 +112,7 @@ def _prepare(settings: Settings, target: Path, unfinished: Path) -> None:
         raise ConfigurationError(f"{unfinished} belongs to another account, which could read the backup")
 
 
-def _copy(settings: Settings, directory: Path, progress: Progress | None) -> dict[str, File]:
+def _copy(settings: Settings, directory: Path, progress: Progress | None) -> dict[str, BackupFile]:
     """Copy the files of the data directory, SQLite databases first."""
     found = sorted(kept_files(settings.data_dir), key=lambda path: path.suffix != ".sqlite3")
     total = 0
@@ -226,7 +226,7 @@ def _problems(backup: Backup, source: Path, settings: Settings) -> list[str]:
     return problems
 
 
-def _problem_of(name: str, file: File, source: Path) -> str | None:
+def _problem_of(name: str, file: BackupFile, source: Path) -> str | None:
     path, parts = source / name, PurePosixPath(name).parts
     # The name becomes a path of this machine: reject links and paths that leave the backup.
     if ".." in parts or parts[:1] == ("/",) or path.resolve() != source.resolve().joinpath(*parts):

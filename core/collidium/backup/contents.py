@@ -40,7 +40,7 @@ _INCOMING: Final = frozenset({"INCOMING", "uploads"})
 _CHUNK: Final = 1024**2
 
 
-class File(msgspec.Struct, frozen=True):
+class BackupFile(msgspec.Struct, frozen=True):
     """A file of a backup."""
 
     bytes: int
@@ -57,7 +57,7 @@ class Backup(msgspec.Struct, frozen=True):
     #: The storage backend. Files of backends other than ``local`` are checked, not copied.
     storage: str
     #: By path in the backup.
-    files: Mapping[str, File]
+    files: Mapping[str, BackupFile]
     #: Number of stored files that the database names.
     keys: int
     #: Stored files that were missing or damaged.
@@ -92,7 +92,7 @@ async def named_files() -> dict[str, str]:
 
 
 async def missing_files(
-    named: Mapping[str, str], files: Mapping[str, File], settings: Settings
+    named: Mapping[str, str], files: Mapping[str, BackupFile], settings: Settings
 ) -> tuple[str, ...]:
     """Return the keys of files that are missing or damaged in the backup, or missing in another storage."""
     if settings.storage == "local":
@@ -110,12 +110,12 @@ def storage_of(settings: Settings) -> Storage:
     return plugins.load(settings.plugins_blocked).storages(settings).get(settings.storage)
 
 
-def described(path: Path) -> File:
+def described(path: Path) -> BackupFile:
     """Return the size and checksum of an existing file."""
-    return File(path.stat().st_size, durable.sha256_of(path))
+    return BackupFile(path.stat().st_size, durable.sha256_of(path))
 
 
-def copied(source: Path, target: Path, count: Callable[[int], None]) -> File:
+def copied(source: Path, target: Path, count: Callable[[int], None]) -> BackupFile:
     """Copy a file durably; ``count`` is called with the number of bytes of each part.
 
     An existing copy with the same size and time is read, and not written.
@@ -135,7 +135,7 @@ def copied(source: Path, target: Path, count: Callable[[int], None]) -> File:
         writing.flush()
         os.fsync(writing.fileno())
     os.utime(target, ns=(state.st_atime_ns, state.st_mtime_ns))  # last: marks a complete copy
-    return File(size, sha256.hexdigest())
+    return BackupFile(size, sha256.hexdigest())
 
 
 def _is_copy(target: Path, state: os.stat_result) -> bool:

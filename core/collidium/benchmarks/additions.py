@@ -34,7 +34,7 @@ WHERE challenge = ? AND left_revision > ? ORDER BY left_revision LIMIT ?
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class BoardMark:
     """How far a leaderboard was read: a revision, and the time and id of its last submission."""
 
     revision: int
@@ -48,22 +48,22 @@ class Changes:
     """What has changed since a mark."""
 
     #: The mark after these changes.
-    mark: Mark
+    mark: BoardMark
     #: Later submissions in their order, without those that left.
     rows: Sequence[Mapping[str, Any]]
     #: Ids of submissions that lost their rank.
     left: frozenset[str]
 
 
-async def mark(challenge: str) -> Mark | None:
+async def mark(challenge: str) -> BoardMark | None:
     """Return the mark of what is there now, to be called before it is read; None without submissions."""
     revision = await _revision(challenge)
     for row in await rows_of(_LAST, challenge):
-        return Mark(revision, row["submitted_at"], row["id"])
+        return BoardMark(revision, row["submitted_at"], row["id"])
     return None
 
 
-async def since(challenge: str, last: Mark) -> Changes | None:
+async def since(challenge: str, last: BoardMark) -> Changes | None:
     """Return the submissions after a mark, and those that lost their rank since.
 
     None if anything else has changed, or either are more than :data:`MAX_ADDED`. Each new submission and each
@@ -78,7 +78,9 @@ async def since(challenge: str, last: Mark) -> Changes | None:
     if max(len(rows), len(left)) > MAX_ADDED or revision - last.revision != explained:
         return None
     mark = (
-        Mark(revision, rows[-1]["submitted_at"], rows[-1]["id"]) if rows else replace(last, revision=revision)
+        BoardMark(revision, rows[-1]["submitted_at"], rows[-1]["id"])
+        if rows
+        else replace(last, revision=revision)
     )
     gone = frozenset(row["id"] for row in left)
     return Changes(mark, [row for row in rows if row["id"] not in gone], gone)

@@ -20,7 +20,7 @@ from collidium import operations, records
 from collidium.benchmarks import accepting, challenges, notices, tasklist
 from collidium.benchmarks.models import Arrival, Challenge, Submission
 from collidium.benchmarks.submissions import evaluations, replay, reruns, rescoring, scorings, waiting
-from collidium.benchmarks.submissions.replay import Incomplete, Replay, Target
+from collidium.benchmarks.submissions.replay import Incomplete, Replay, ReplayTarget
 from collidium.benchmarks.submissions.waiting import FilesWait
 from collidium.database import in_chunks, on_commit, transactional
 from collidium.database.leased_loop import LeasedLoop
@@ -139,7 +139,7 @@ async def end(platform: Platform, name: str) -> bool:
     part = Part.of(row.truth_version)
     target = None
     if part is not None:
-        target = Target(name, platform.tasks.find(row.task), str(part.final))
+        target = ReplayTarget(name, platform.tasks.find(row.task), str(part.final))
         if await waiting.is_paused(target):
             return False
     problems: dict[str, str] = {}
@@ -162,7 +162,7 @@ async def end(platform: Platform, name: str) -> bool:
 
 
 @transactional
-async def _queue_finals(platform: Platform, name: str, target: Target) -> int:
+async def _queue_finals(platform: Platform, name: str, target: ReplayTarget) -> int:
     """Queue runs of the final models on the events that were held back; returns how many."""
     row = await challenges.locked(name)
     if row.ended_at is not None or await _is_awaited(row, platform) or await _results_wait_for(platform, row):
@@ -186,7 +186,9 @@ async def _is_awaited(row: Challenge, platform: Platform) -> bool:
 
 
 @transactional
-async def _end_once(platform: Platform, name: str, target: Target | None, problems: dict[str, str]) -> bool:
+async def _end_once(
+    platform: Platform, name: str, target: ReplayTarget | None, problems: dict[str, str]
+) -> bool:
     row = await challenges.locked(name)
     if row.ended_at is not None:
         return True
@@ -216,7 +218,7 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
     return True
 
 
-async def _final(row: Challenge, target: Target) -> tuple[list[Submission], list[str]]:
+async def _final(row: Challenge, target: ReplayTarget) -> tuple[list[Submission], list[str]]:
     """The final submissions of each participant, first chosen ones, then the best; and the others' ids.
 
     Banned accounts are included, as they may be unbanned.

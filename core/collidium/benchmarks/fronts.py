@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from cachetools import LRUCache
 
 from collidium.benchmarks import additions, leaderboard
-from collidium.benchmarks.additions import Changes, Mark
+from collidium.benchmarks.additions import BoardMark, Changes
 from collidium.benchmarks.leaderboard import ALL, BoardVersion, Front, RankCounter
 from collidium.benchmarks.models import Submission
 from collidium.database import loaded, rows_of
@@ -50,7 +50,7 @@ class _Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Members:
-    mark: Mark | None
+    mark: BoardMark | None
     #: Best first.
     all: Sequence[_Member]
 
@@ -137,7 +137,7 @@ async def _with(
     return _Members(mark, found)
 
 
-async def _rank_until(mark: Mark, version: BoardVersion, score: float) -> int:
+async def _rank_until(mark: BoardMark, version: BoardVersion, score: float) -> int:
     """The rank of a score among the submissions up to a mark."""
     values = version.challenge, version.truth_version, score, False, mark.submitted_at, mark.id
     (row,) = await rows_of(_AHEAD, *values)

@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from tortoise.backends.sqlite.client import SqliteClient
 
 from collidium.benchmarks import additions
-from collidium.benchmarks.additions import Changes, Mark
+from collidium.benchmarks.additions import BoardMark, Changes
 from collidium.benchmarks.leaderboard import BoardVersion
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions.reading import claim_of
@@ -48,7 +48,7 @@ _KEPT: Final = 8
 class _Steps:
     """For each metric the ids of the submissions that improved its best value, and that value."""
 
-    mark: Mark | None
+    mark: BoardMark | None
     ids: Mapping[str, Sequence[str]]
     #: Larger is better.
     worths: Mapping[str, float]

@@ -48,7 +48,7 @@ SELECT id, coalesce(ahead, 0) + 1 AS rank FROM (
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class BoardSelection:
     """Restricts places to an account or a model; None: all."""
 
     hub_username: str | None = None
@@ -72,8 +72,8 @@ class Selection:
         return self.hub_username is None and self.model_repo is None
 
 
-EVERYONE: Final = Selection()
-ALL: Final = Selection(all=True)
+EVERYONE: Final = BoardSelection()
+ALL: Final = BoardSelection(all=True)
 
 
 class Placed(Protocol):
@@ -141,7 +141,7 @@ async def current_version(name: str) -> BoardVersion:
     return BoardVersion(name, row.task, row.truth_version, row.revision)
 
 
-def ranked(version: BoardVersion, selection: Selection) -> QuerySet[Submission]:
+def ranked(version: BoardVersion, selection: BoardSelection) -> QuerySet[Submission]:
     """The selected submissions that are scored against a version's truth, best first, ties earlier first."""
     query = Submission.filter(
         selection.conditions,
@@ -153,7 +153,7 @@ def ranked(version: BoardVersion, selection: Selection) -> QuerySet[Submission]:
 
 
 def following(
-    version: BoardVersion, selection: Selection, after: Placed | None
+    version: BoardVersion, selection: BoardSelection, after: Placed | None
 ) -> Iterator[QuerySet[Submission]]:
     """The selected submissions that follow: those of equal score, then those of lower ones.
 
@@ -175,7 +175,7 @@ async def places(
     cursor: str | None = None,
     front: Front | None = None,
     intervals: Intervals | None = None,
-    selection: Selection = EVERYONE,
+    selection: BoardSelection = EVERYONE,
 ) -> tuple[list[Place], str | None]:
     """Up to ``limit`` places after ``cursor``, and the cursor of the next page if there is one.
 
@@ -225,7 +225,9 @@ class RankCounter:
         return self.rank
 
 
-async def _ranks(version: BoardVersion, rows: Sequence[Submission], selection: Selection) -> dict[str, int]:
+async def _ranks(
+    version: BoardVersion, rows: Sequence[Submission], selection: BoardSelection
+) -> dict[str, int]:
     """The rank of each among all, without those that lost their rank meanwhile."""
     scores = [row.rank_score for row in rows if row.rank_score is not None]
     if not scores:
@@ -237,7 +239,7 @@ async def _ranks(version: BoardVersion, rows: Sequence[Submission], selection: S
 
 
 async def places_on_front(
-    front: Front, *, limit: int, cursor: str | None = None, selection: Selection = ALL
+    front: Front, *, limit: int, cursor: str | None = None, selection: BoardSelection = ALL
 ) -> tuple[list[Place], str | None]:
     """As :func:`places`, of the submissions on a front; ranks are those among all submissions."""
     after = Cursor.decode(cursor) if cursor else None
@@ -253,7 +255,7 @@ async def places_on_front(
     return found, _cursor(found[-1].rank, rows[limit - 1], 0)
 
 
-async def _still_ranked(ids: Sequence[str], maximum: int, selection: Selection) -> list[Submission]:
+async def _still_ranked(ids: Sequence[str], maximum: int, selection: BoardSelection) -> list[Submission]:
     """The first ``maximum`` selected of these, in order, without those that lost their rank meanwhile."""
     found: list[Submission] = []
     size = maximum if selection.is_whole else max(maximum, CHUNK)

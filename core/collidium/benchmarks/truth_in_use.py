@@ -15,7 +15,7 @@ from collidium.truth.importing import ImportOptions, prepare
 if TYPE_CHECKING:
     from collidium.event_display import HashesOf, StoredEvent
     from collidium.platform import Platform
-    from collidium.truth.registry import Prepared, TruthRecord
+    from collidium.truth.registry import PreparedTruth, TruthRecord
 
 
 async def import_truth(
@@ -49,7 +49,7 @@ async def import_truth(
 
 
 @transactional
-async def keep(prepared: Prepared, *, current: bool, public: bool) -> TruthRecord:
+async def keep(prepared: PreparedTruth, *, current: bool, public: bool) -> TruthRecord:
     """Keep a prepared truth; raises Conflict as :func:`import_truth`."""
     name, version = prepared.manifest["task"], prepared.manifest["version"]
     if public and (current or (name, version) in await versions()):

@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from collidium.cli.failures import show_error, show_os_error
-from collidium.cli.root import Session, collidium
+from collidium.cli.root import CommandSession, collidium
 from collidium.errors import CollidiumError
 
 INTERRUPTED = 130
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command, show its errors, and return the exit code."""
-    session, output = Session(), sys.stdout
+    session, output = CommandSession(), sys.stdout
     # Commands show a broken plugin as one line; only servers log the traceback.
     logging.getLogger("collidium.plugins").setLevel(logging.CRITICAL)
     try:

@@ -17,7 +17,7 @@ from collidium.cli.options import DIRECTORY, json_option
 from collidium.cli.output import note, print_table, short_reference, show_value
 
 if TYPE_CHECKING:
-    from collidium.demo.loop import Outcome
+    from collidium.demo.loop import LoopOutcome
 
 
 @click.command()
@@ -84,7 +84,7 @@ def _report(step: str) -> None:
     note(f"* {step}")
 
 
-def _print_outcome(outcome: Outcome) -> None:
+def _print_outcome(outcome: LoopOutcome) -> None:
     from collidium.cli.tasks import print_places
 
     metrics = [metric.name for metric in outcome.card.metrics]
@@ -123,7 +123,7 @@ def _print_outcome(outcome: Outcome) -> None:
     print_places(outcome.card, outcome.leaderboard, title="Leaderboard")
 
 
-def _stay(outcome: Outcome, directory: Path) -> None:
+def _stay(outcome: LoopOutcome, directory: Path) -> None:
     from collidium.demo.loop import open_other_tasks
 
     # Before the first note, which says that Ctrl-C ends this.

@@ -218,7 +218,7 @@ SECTIONS = {
 
 
 @dataclass(slots=True)
-class Session:
+class CommandSession:
     """The state of one call of ``collidium``: the ``obj`` of click's context."""
 
     as_json: bool = False

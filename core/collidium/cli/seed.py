@@ -51,10 +51,10 @@ def seed(size: str, tasks: str, dry_run: bool) -> None:
 
     def prepare(platform: Platform, local: bool, report: Report) -> Seeding:
         from collidium.seeding import checks, plan
-        from collidium.seeding.access import State
+        from collidium.seeding.access import SeedState
         from collidium.seeding.steps import Seeding
 
-        state = State.open(platform.settings.data_dir, size)
+        state = SeedState.open(platform.settings.data_dir, size)
         chosen = checks.tasks_of(platform, names)
         return Seeding(platform, plan.SIZES[size], chosen, state, local, report)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from collidium.platform import Platform
     from collidium.records import TaskCard, TaskStatus
-    from collidium.testing.task_suite.suite import Outcome
+    from collidium.testing.task_suite.suite import CheckOutcome
 
 
 @click.group()
@@ -200,7 +200,7 @@ def check(
     ctx.exit(1 if broken else 0)
 
 
-def _record(outcome: Outcome) -> dict[str, str | None]:
+def _record(outcome: CheckOutcome) -> dict[str, str | None]:
     return {
         "name": outcome.check.name,
         "promise": outcome.check.promise,
@@ -209,7 +209,7 @@ def _record(outcome: Outcome) -> dict[str, str | None]:
     }
 
 
-def _print_outcomes(name: str, outcomes: Sequence[Outcome]) -> None:
+def _print_outcomes(name: str, outcomes: Sequence[CheckOutcome]) -> None:
     print_table(
         ("verdict", "check", "promise"),
         ((outcome.state, outcome.check.name, outcome.check.promise) for outcome in outcomes),

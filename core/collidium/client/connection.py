@@ -12,7 +12,7 @@ import httpx
 from collidium import __version__
 from collidium.client.calls.call import IDEMPOTENCY_KEY, PARQUET, Call, Credential
 from collidium.client.responses import PROBLEM, Response
-from collidium.client.uploads import Upload
+from collidium.client.uploads import FileUpload
 from collidium.errors import CollidiumError, ConfigurationError, Unauthenticated, Unreachable, UpstreamError
 from collidium.hub.sources import DEFAULT_BACKEND, saved_token, sendable
 
@@ -59,7 +59,7 @@ class Connection:
         except ValueError:
             return host != "localhost"
 
-    def request(self, call: Call[Any], upload: Upload | None = None) -> httpx.Request:
+    def request(self, call: Call[Any], upload: FileUpload | None = None) -> httpx.Request:
         """Build the HTTP request of a call. Raises Unauthenticated if the secret that it needs is missing."""
         headers = {
             "User-Agent": f"collidium/{__version__}",

@@ -48,16 +48,16 @@ class Download:
         return path.is_file() and path.stat().st_size == self.size and sha256_of(path) == self.sha256
 
     @contextmanager
-    def part(self) -> Iterator[Part]:
+    def part(self) -> Iterator[DownloadPart]:
         """Open what was received so far. Raises Conflict while another process receives the file."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.with_name(f".{self.path.name}.{self.sha256[:16]}.part").open("a+b") as file:
             if not lock(file.fileno()):
                 raise Conflict(f"another process downloads {self.path}")
-            yield Part(self, file)
+            yield DownloadPart(self, file)
 
 
-class Part:
+class DownloadPart:
     """What was received of a file."""
 
     def __init__(self, download: Download, file: BufferedRandom) -> None:

@@ -23,9 +23,9 @@ import httpx
 from collidium import errors
 from collidium.client.calls.call import Call
 from collidium.client.connection import Connection, may_retry
-from collidium.client.downloads import CHUNK_BYTES, Download, DownloadAbandoned, Part
+from collidium.client.downloads import CHUNK_BYTES, Download, DownloadAbandoned, DownloadPart
 from collidium.client.responses import Response, upload_offset
-from collidium.client.uploads import Upload, UploadAbandoned
+from collidium.client.uploads import FileUpload, UploadAbandoned
 from collidium.errors import CollidiumError, Conflict, Unavailable, Unreachable, UpstreamError
 from collidium.records import Evaluation, Rescoring, SimulationRequest
 from collidium.runtime.progress import Progress
@@ -55,11 +55,11 @@ TRANSIENT: Final = (errors.Unavailable, errors.Unreachable, errors.UpstreamError
 class Exchange(Protocol):
     """Sends one request and decodes its response."""
 
-    def __call__(self, call: Call[Any], upload: Upload | None = None, /) -> Any: ...
+    def __call__(self, call: Call[Any], upload: FileUpload | None = None, /) -> Any: ...
 
 
 def send_resumably(
-    exchange: Exchange, call: Call[Result], address: Callable[[Response], str], upload: Upload
+    exchange: Exchange, call: Call[Result], address: Callable[[Response], str], upload: FileUpload
 ) -> Result:
     """Upload a file in as many requests as necessary, and return the result of the call.
 
@@ -92,7 +92,7 @@ def send_resumably(
                 raise UploadAbandoned from trouble
 
 
-def _creation(call: Call[Any], address: Callable[[Response], str], upload: Upload) -> Call[str]:
+def _creation(call: Call[Any], address: Callable[[Response], str], upload: FileUpload) -> Call[str]:
     digest = b64encode(hashlib.file_digest(upload.file, "sha256").digest()).decode()
     headers = {
         "Upload-Complete": "?0",
@@ -135,7 +135,7 @@ class BlockingTransport:
             return cast(Result, self.receive(call, call.download))
         if call.upload is None:
             return self._exchange(call)
-        return self.send_upload(call, Upload.open(call.upload, progress))
+        return self.send_upload(call, FileUpload.open(call.upload, progress))
 
     def receive(self, call: Call[Any], download: Download) -> Path:
         """Receive the file of a call, in as many requests as necessary.
@@ -157,7 +157,7 @@ class BlockingTransport:
                             raise DownloadAbandoned from trouble
         return download.path
 
-    def _append(self, call: Call[Any], part: Part) -> None:
+    def _append(self, call: Call[Any], part: DownloadPart) -> None:
         headers = {"Accept-Encoding": "identity", **part.headers}
         request = self._connection.request(replace(call, headers=headers))
         try:
@@ -170,7 +170,7 @@ class BlockingTransport:
         except httpx.RequestError as error:
             raise self._connection.failure(error, call) from error
 
-    def send_upload(self, call: Call[Result], upload: Upload) -> Result:
+    def send_upload(self, call: Call[Result], upload: FileUpload) -> Result:
         """Send a call with an open file, and close the file.
 
         If the server rejects the upload early and closes the connection, httpx still reads its response.
@@ -180,7 +180,7 @@ class BlockingTransport:
                 return send_resumably(self._exchange, call, call.resumable, upload)
             return self._exchange(call, upload)
 
-    def _exchange(self, call: Call[Result], upload: Upload | None = None) -> Result:
+    def _exchange(self, call: Call[Result], upload: FileUpload | None = None) -> Result:
         request = self._connection.request(call, upload)
         tries = TRIES
         while True:
@@ -238,7 +238,7 @@ class AsyncTransport:
             return cast(Result, await self._receive(call, call.download))
         if call.upload is None:
             return await self._exchange(call)
-        upload = await asyncio.to_thread(Upload.open, call.upload, progress and _on_this_loop(progress))
+        upload = await asyncio.to_thread(FileUpload.open, call.upload, progress and _on_this_loop(progress))
         try:
             return await in_thread(partial(self._send_upload, call, upload), "upload")
         finally:
@@ -254,7 +254,7 @@ class AsyncTransport:
         finally:
             download.abandoned = True
 
-    def _send_upload(self, call: Call[Result], upload: Upload) -> Result:
+    def _send_upload(self, call: Call[Result], upload: FileUpload) -> Result:
         return self._uploads.acting_as(self._connection).send_upload(call, upload)
 
     async def _exchange(self, call: Call[Result]) -> Result:

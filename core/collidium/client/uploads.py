@@ -25,7 +25,7 @@ CHUNK_BYTES = 1024**2
 
 
 @dataclass(slots=True)
-class Upload:
+class FileUpload:
     """An open file that is being sent. Setting ``abandoned`` ends the upload at the next chunk."""
 
     file: BufferedReader
@@ -36,7 +36,7 @@ class Upload:
     offset: int = 0
 
     @classmethod
-    def open(cls, path: Path, progress: Progress | None) -> Upload:
+    def open(cls, path: Path, progress: Progress | None) -> FileUpload:
         """Open the file; raises OSError if it cannot be read."""
         file = path.open("rb")
         return cls(file, path.stat().st_size, progress)

@@ -45,7 +45,7 @@ _CARD_BYTES: Final = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
-class Footer:
+class ShardFooter:
     """The relevant part of a parquet footer."""
 
     #: Number of events.
@@ -89,10 +89,10 @@ def _ends(group: Any) -> tuple[int, int] | None:
     return None
 
 
-def _read_footer(file: Path | io.BytesIO, name: str) -> Footer:
+def _read_footer(file: Path | io.BytesIO, name: str) -> ShardFooter:
     """Raises UnusableDataset for an invalid file."""
     with parquet_errors(name):
-        return Footer.of(pq.read_metadata(file))
+        return ShardFooter.of(pq.read_metadata(file))
 
 
 def fetch_tail(
@@ -158,7 +158,7 @@ class Catalogue(ABC):
         self.sizes = sizes
 
     @abstractmethod
-    def footers(self, paths: Sequence[str]) -> list[Footer | None]:
+    def footers(self, paths: Sequence[str]) -> list[ShardFooter | None]:
         """Return the footer of each file; None if reading it would need the whole file."""
 
     @abstractmethod
@@ -225,13 +225,13 @@ class Catalogue(ABC):
         ]
 
 
-def _shard(path: str, size: int, footer: Footer | None) -> ShardEntry:
+def _shard(path: str, size: int, footer: ShardFooter | None) -> ShardEntry:
     if footer is None:
         return ShardEntry(path, size, None, None, None)
     return ShardEntry(path, size, footer.rows, footer.first, footer.last)
 
 
-def _check_coverage(table: str, events: EventRange, footers: Sequence[Footer | None]) -> None:
+def _check_coverage(table: str, events: EventRange, footers: Sequence[ShardFooter | None]) -> None:
     """Raise UnusableDataset if the ranges of all shards are known and some of the events are in none."""
     spans = []
     for footer in footers:
@@ -261,7 +261,7 @@ class LocalCatalogue(Catalogue):
         self._directory = directory
         super().__init__({path: (directory / path).stat().st_size for path in parquet_files(directory)})
 
-    def footers(self, paths: Sequence[str]) -> list[Footer | None]:
+    def footers(self, paths: Sequence[str]) -> list[ShardFooter | None]:
         files = [self._directory / path for path in paths]
         return [_read_footer(file, file.name) for file in files]
 
@@ -281,7 +281,7 @@ class HubCatalogue(Catalogue):
             {path: file.size for path, file in repository.files.items() if path.endswith(".parquet")}
         )
 
-    def footers(self, paths: Sequence[str]) -> list[Footer | None]:
+    def footers(self, paths: Sequence[str]) -> list[ShardFooter | None]:
         with ThreadPoolExecutor(_PARALLEL, "collidium-footers") as threads:
             return list(threads.map(self._footer, paths))
 
@@ -300,11 +300,11 @@ class HubCatalogue(Catalogue):
             durable.replace(note, card)
         return card
 
-    def _footer(self, path: str) -> Footer | None:
+    def _footer(self, path: str) -> ShardFooter | None:
         file = self.repository.files[path]
         note = self._store.metadata / "footers" / f"{file.digest}.json"
         with suppress(OSError, ValueError, TypeError):  # absent, or written by another version
-            return Footer(**json.loads(note.read_text(encoding="utf-8")))
+            return ShardFooter(**json.loads(note.read_text(encoding="utf-8")))
         if self._store.has(file):
             local = self._store.path(file)
             footer = _read_footer(local, local.name)

@@ -23,7 +23,7 @@ _LOOPBACK = "127.0.0.1,localhost"
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class DemoMachine:
     """A data directory, and commands that use only its settings."""
 
     data_dir: Path

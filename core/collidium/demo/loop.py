@@ -30,7 +30,7 @@ from collidium.datasets import Dataset, HubDataset, fetch
 from collidium.datasets.publishing.preparing import Publication, Withholding
 from collidium.datasets.publishing.publication import publish as publish_dataset
 from collidium.demo import EVENTS_DIRECTORY
-from collidium.demo.child import Machine
+from collidium.demo.child import DemoMachine
 from collidium.errors import CollidiumError, ConfigurationError
 from collidium.hub import client as hub_client
 from collidium.hub import offline
@@ -62,7 +62,7 @@ class Submitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LoopOutcome:
     """The results of the demo."""
 
     url: str
@@ -81,12 +81,12 @@ class Outcome:
 @contextmanager
 def run_demo(
     data_dir: Path, port: int, runner: Literal["auto", "local", "mock"], report: Report
-) -> Iterator[Outcome]:
+) -> Iterator[LoopOutcome]:
     """Run all steps. The server runs until the context ends. Raises CollidiumError."""
     offline.ignore()  # its hub is its own
     loaded = plugins.load()
     chosen = choose_runner(runner, loaded)
-    machine = Machine(data_dir, chosen.settings)
+    machine = DemoMachine(data_dir, chosen.settings)
     report("Creating two accounts on the local hub")
     tokens = {name: _add_user(machine, name) for name in ("collidium", "alice")}
     report("Starting the server with default settings")
@@ -111,11 +111,11 @@ def open_other_tasks(data_dir: Path, url: str) -> None:
     """Open the other built-in tasks on small datasets, with their baselines. Raises CollidiumError."""
     origins = plugins.load().tasks().distributions
     names = [name for name, origin in origins.items() if origin == plugins.DISTRIBUTION and name != TASK]
-    machine = Machine(data_dir, {"PLATFORM_BACKEND": url})
+    machine = DemoMachine(data_dir, {"PLATFORM_BACKEND": url})
     machine.command("seed", "--size", "demo", "--tasks", ",".join(names))
 
 
-def _add_user(machine: Machine, name: str) -> str:
+def _add_user(machine: DemoMachine, name: str) -> str:
     token = machine.command("user", "add", name).strip().splitlines()[-1]
     file = _token_file(machine.data_dir, name)
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), "w") as stream:
@@ -164,7 +164,7 @@ def _outcome(
     submissions: tuple[Submitted, ...],
     orders: tuple[Ordered, ...],
     data_dir: Path,
-) -> Outcome:
+) -> LoopOutcome:
     accounts, ledger = [], {}
     for name, token in tokens.items():
         with Client(url, token) as client:
@@ -172,7 +172,7 @@ def _outcome(
             ledger[name] = client.transactions().items
     with Client(url) as client:
         card, board = client.task(TASK), client.leaderboard(TASK)
-    return Outcome(
+    return LoopOutcome(
         url=url,
         hub_url=hub_url,
         card=card,

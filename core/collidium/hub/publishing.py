@@ -23,7 +23,7 @@ Sent = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class PublishingTarget:
     """A repository ``namespace/name`` on a hub, accessed with its owner's token."""
 
     hub: Hub
@@ -53,7 +53,7 @@ class Contents:
     private: bool
 
 
-async def open_repository(target: Target, directory: Path, manifest: str, limit: int) -> Contents:
+async def open_repository(target: PublishingTarget, directory: Path, manifest: str, limit: int) -> Contents:
     """Read the contents of the repository, and create it if it does not exist.
 
     The file ``manifest`` is read if it has at most ``limit`` bytes; ``directory`` is for temporary files.
@@ -70,7 +70,9 @@ async def open_repository(target: Target, directory: Path, manifest: str, limit:
     return await target.hub.ask(read)
 
 
-async def read_repository(target: Target, directory: Path, manifest: str, limit: int) -> Contents | None:
+async def read_repository(
+    target: PublishingTarget, directory: Path, manifest: str, limit: int
+) -> Contents | None:
     """Read the contents of the repository as :func:`open_repository`; None if it does not exist."""
 
     def read(api: HfApi) -> Contents | None:
@@ -81,7 +83,7 @@ async def read_repository(target: Target, directory: Path, manifest: str, limit:
 
 
 async def upload(
-    target: Target, path_in_repo: str, path: Path, size_bytes: int, sent: Sent | None = None
+    target: PublishingTarget, path_in_repo: str, path: Path, size_bytes: int, sent: Sent | None = None
 ) -> CommitOperationAdd:
     """Upload the content of a file unless the hub has it; it becomes visible when it is committed.
 
@@ -107,7 +109,7 @@ def is_sent(addition: CommitOperationAdd) -> bool:
 
 
 async def commit(
-    target: Target,
+    target: PublishingTarget,
     head: str,
     message: str,
     additions: Sequence[CommitOperationAdd],
@@ -141,7 +143,7 @@ async def commit(
 # -- tags, which are never moved ---------------------------------------------------------
 
 
-async def tags_of(target: Target) -> dict[str, str]:
+async def tags_of(target: PublishingTarget) -> dict[str, str]:
     """Return the commits of a repository's tags."""
 
     def ask(api: HfApi) -> dict[str, str]:
@@ -151,7 +153,7 @@ async def tags_of(target: Target) -> dict[str, str]:
     return await target.hub.ask(ask)
 
 
-async def check_tag(tag: str | None, existing: Contents | None, target: Target) -> None:
+async def check_tag(tag: str | None, existing: Contents | None, target: PublishingTarget) -> None:
     """Raise Conflict if another commit than the head has the tag."""
     if tag is None or existing is None:
         return
@@ -159,13 +161,13 @@ async def check_tag(tag: str | None, existing: Contents | None, target: Target) 
         raise _tag_exists(tag, target)
 
 
-async def check_new_tag(tag: str | None, existing: Contents | None, target: Target) -> None:
+async def check_new_tag(tag: str | None, existing: Contents | None, target: PublishingTarget) -> None:
     """Raise Conflict if any commit has the tag."""
     if tag is not None and existing is not None and tag in await tags_of(target):
         raise _tag_exists(tag, target)
 
 
-async def put_tag(tag: str, revision: str, target: Target) -> None:
+async def put_tag(tag: str, revision: str, target: PublishingTarget) -> None:
     """Tag a commit, unless it has the tag. Raises Conflict if another commit has it."""
 
     def make(api: HfApi) -> None:
@@ -177,7 +179,7 @@ async def put_tag(tag: str, revision: str, target: Target) -> None:
         raise _tag_exists(tag, target)
 
 
-def _tag_exists(tag: str, target: Target) -> Conflict:
+def _tag_exists(tag: str, target: PublishingTarget) -> Conflict:
     return Conflict(f"{target.repo} has a tag {tag} already, of another version: choose another one")
 
 
@@ -200,7 +202,7 @@ class _ReportingReader(io.BufferedReader):
 
 
 def _contents(
-    api: HfApi, target: Target, info: DatasetInfo, directory: Path, manifest: str, limit: int
+    api: HfApi, target: PublishingTarget, info: DatasetInfo, directory: Path, manifest: str, limit: int
 ) -> Contents:
     if info.sha is None:
         raise HubUnavailable(f"the hub does not report the head of {target.repo}")

@@ -15,7 +15,7 @@ from collidium.contracts.task import Card, Tables
 from collidium.errors import UnusableDataset
 from collidium.inference.manifest import Input, Manifest
 from collidium.inference.messages import Code, ModelRefused
-from collidium.inference.sandbox import Batch
+from collidium.inference.sandbox import CallBatch
 from collidium.physics.ragged import Ragged, from_arrow
 
 #: Maximum bytes of the inputs of a batch of several events.
@@ -69,15 +69,17 @@ class Inputs:
         if self._size.max(initial=0) > EVENT_BYTES:
             raise ModelRefused(Code.MEMORY, f"inputs of an event have more than {EVENT_BYTES:,} bytes")
 
-    def batches(self) -> Iterator[tuple[range, Batch]]:
+    def batches(self) -> Iterator[tuple[range, CallBatch]]:
         """Yield batches of one or several events, as the manifest requests, with the indices of events."""
         for events in self._ranges():
             yield events, self.batch(events)
 
-    def batch(self, events: range) -> Batch:
+    def batch(self, events: range) -> CallBatch:
         """The inputs of consecutive events, by index."""
         start, stop = int(self._edges[events.start]), int(self._edges[events.stop])
-        return Batch(stop - start, [self._array(given, events) for given in self._manifest.inputs.values()])
+        return CallBatch(
+            stop - start, [self._array(given, events) for given in self._manifest.inputs.values()]
+        )
 
     def _ranges(self) -> Iterator[range]:
         if self._one_event:

@@ -164,7 +164,7 @@ class Load(Struct, frozen=True, tag=True):
     counts_only: bool
 
 
-class Batch(Struct, frozen=True, array_like=True):
+class BatchMessage(Struct, frozen=True, array_like=True):
     """Inputs in the order of the manifest, and the number of rows of each output."""
 
     rows: int
@@ -174,7 +174,7 @@ class Batch(Struct, frozen=True, array_like=True):
 class Predict(Struct, frozen=True, tag=True):
     """Run batches. The reply is Ready, and after further frames Done and Predicted."""
 
-    batches: list[Batch]
+    batches: list[BatchMessage]
 
 
 # -- replies --------------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ class Oversized(Exception):
     """A frame is larger than the receiver accepts."""
 
 
-class Channel:
+class MessageChannel:
     """One end of a pair of sockets. ``on_wait`` is called each second of waiting, and may raise."""
 
     def __init__(self, connection: socket.socket, on_wait: Callable[[], None] | None = None) -> None:

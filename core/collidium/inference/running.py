@@ -18,7 +18,15 @@ from collidium.errors import InvalidInput
 from collidium.inference.batching import BATCH_BYTES, Inputs, Outputs
 from collidium.inference.manifest import Manifest, interface_of
 from collidium.inference.messages import MAX_CALLS, InputSpec, ModelRefused, OutputSpec
-from collidium.inference.sandbox import Batch, Facts, Interface, Limits, Outcome, Sandbox, opened
+from collidium.inference.sandbox import (
+    CallBatch,
+    Facts,
+    Interface,
+    Sandbox,
+    SandboxLimits,
+    SandboxOutcome,
+    opened,
+)
 from collidium.runtime.progress import Progress
 
 #: Minimum measured time of a prediction in seconds.
@@ -32,7 +40,7 @@ class Model(Struct, frozen=True):
     manifest: Manifest
 
 
-def check(model: Model, task: Task, *, limits: Limits | None = None, details: bool = True) -> Facts:
+def check(model: Model, task: Task, *, limits: SandboxLimits | None = None, details: bool = True) -> Facts:
     """Parse, check, count and load a model in a fresh sandbox.
 
     Parameters
@@ -40,7 +48,7 @@ def check(model: Model, task: Task, *, limits: Limits | None = None, details: bo
     model, task
         The model, and the task that its manifest names.
     limits
-        Limits of the sandbox; default: those of :class:`~collidium.inference.sandbox.Limits`.
+        Limits of the sandbox; default: those of :class:`~collidium.inference.sandbox.SandboxLimits`.
     details
         Whether errors have a text; must be False for hidden events.
 
@@ -53,9 +61,9 @@ def check(model: Model, task: Task, *, limits: Limits | None = None, details: bo
         return sandbox.facts
 
 
-def count(content: bytes, *, limits: Limits | None = None) -> Facts:
+def count(content: bytes, *, limits: SandboxLimits | None = None) -> Facts:
     """Count a file's parameters in a fresh sandbox, without a manifest. Raises ModelRefused."""
-    with opened(content, None, limits or Limits(), details=True) as sandbox:
+    with opened(content, None, limits or SandboxLimits(), details=True) as sandbox:
         return sandbox.facts
 
 
@@ -64,7 +72,7 @@ def predict(
     task: Task,
     blocks: Iterable[Tables],
     *,
-    limits: Limits | None = None,
+    limits: SandboxLimits | None = None,
     details: bool = True,
 ) -> Iterator[pa.Table]:
     """Run a model in a fresh sandbox and yield the predictions of each block of events.
@@ -109,7 +117,7 @@ def write_predictions(
     events: EventRange,
     path: Path,
     *,
-    limits: Limits | None = None,
+    limits: SandboxLimits | None = None,
     details: bool = True,
     progress: Progress | None = None,
 ) -> int:
@@ -160,7 +168,12 @@ def tables_of(model: Model, task: Task) -> tuple[str, ...]:
 
 
 def open_model(
-    model: Model, task: Task, *, limits: Limits | None = None, details: bool = True, core: int | None = None
+    model: Model,
+    task: Task,
+    *,
+    limits: SandboxLimits | None = None,
+    details: bool = True,
+    core: int | None = None,
 ) -> AbstractContextManager[Sandbox]:
     """Load a model in a sandbox, as :func:`~collidium.inference.sandbox.opened`."""
     manifest = model.manifest
@@ -177,12 +190,12 @@ def open_model(
         ],
         edges=manifest.postprocess,
     )
-    return opened(model.content, specs, limits or Limits(), details=details, core=core)
+    return opened(model.content, specs, limits or SandboxLimits(), details=details, core=core)
 
 
-def run_batches(sandbox: Sandbox, batches: Iterable[Batch]) -> Iterator[Outcome]:
+def run_batches(sandbox: Sandbox, batches: Iterable[CallBatch]) -> Iterator[SandboxOutcome]:
     """Run batches, with several small ones per message."""
-    waiting: list[Batch] = []
+    waiting: list[CallBatch] = []
     size = 0
     for batch in batches:
         if waiting and (size + batch.nbytes > BATCH_BYTES or len(waiting) == MAX_CALLS):

@@ -29,7 +29,17 @@ from collidium.runtime import confinement as confining
 from collidium.runtime.confinement import cpu_seconds_of, has_run_out, kill, limit_cgroup, make_cgroup
 from collidium.runtime.subprocesses import signal_group
 
-__all__ = ["Batch", "Facts", "Interface", "Killed", "Limits", "Outcome", "Sandbox", "Unconfined", "opened"]
+__all__ = [
+    "CallBatch",
+    "Facts",
+    "Interface",
+    "Killed",
+    "Sandbox",
+    "SandboxLimits",
+    "SandboxOutcome",
+    "Unconfined",
+    "opened",
+]
 
 MAX_MODEL_BYTES: Final = 100_000_000
 _WORKER: Final = Path(__file__).with_name("worker.py")
@@ -50,7 +60,7 @@ _OVERHEAD_SECONDS: Final = (2.5e-9, 25e-6, 5e-3)
 _Message = TypeVar("_Message")
 
 
-class Limits(Struct, frozen=True):
+class SandboxLimits(Struct, frozen=True):
     """Limits of a sandbox. Times are wall-clock."""
 
     memory_bytes: int = 4 * 1024**3
@@ -106,7 +116,7 @@ class Facts(Struct, frozen=True):
     confined_by: tuple[str, ...]
 
 
-class Batch(Struct, frozen=True):
+class CallBatch(Struct, frozen=True):
     """Inputs of a call in the order of the manifest, and the number of rows of each output."""
 
     rows: int
@@ -117,7 +127,7 @@ class Batch(Struct, frozen=True):
         return sum(array.nbytes for array in self.arrays)
 
 
-class Outcome(Struct, frozen=True):
+class SandboxOutcome(Struct, frozen=True):
     """The outputs of a batch, of shape (rows, columns) or, for tracks, (rows,), and its times.
 
     Times include post-processing, and exclude transfer.
@@ -138,7 +148,12 @@ class Interface(Struct, frozen=True):
 
 @contextmanager
 def opened(
-    content: bytes, interface: Interface | None, limits: Limits, *, details: bool, core: int | None = None
+    content: bytes,
+    interface: Interface | None,
+    limits: SandboxLimits,
+    *,
+    details: bool,
+    core: int | None = None,
 ) -> Iterator[Sandbox]:
     """Load an ONNX model in a fresh process, which ends with the context.
 
@@ -189,7 +204,7 @@ def confinement() -> tuple[str, ...]:
 
     Starts a process without onnxruntime to detect them. Raises CollidiumError if it does not start.
     """
-    words = (os.getpid(), max(os.sched_getaffinity(0)), Limits().memory_bytes)
+    words = (os.getpid(), max(os.sched_getaffinity(0)), SandboxLimits().memory_bytes)
     try:
         done = subprocess.run(  # noqa: S603 -- our own script
             (sys.executable, "-I", confining.__file__, *map(str, words)),
@@ -198,7 +213,7 @@ def confinement() -> tuple[str, ...]:
             capture_output=True,
             check=True,
             text=True,
-            timeout=Limits().load_seconds,
+            timeout=SandboxLimits().load_seconds,
         )
     except subprocess.SubprocessError as error:
         raise CollidiumError(f"a sandbox does not start: {error}") from error
@@ -214,14 +229,14 @@ class Sandbox:
 
     facts: Facts
 
-    def __init__(self, limits: Limits, core: int, *, has_edges: bool) -> None:
+    def __init__(self, limits: SandboxLimits, core: int, *, has_edges: bool) -> None:
         self._limits = limits
         self._details = False
         self._interface = Interface([], [])
         self._cgroup: Path | None = None
         self._deadline = time.monotonic() + limits.load_seconds
         ours, theirs = socket.socketpair()
-        self._channel = messages.Channel(ours, limits.on_wait)
+        self._channel = messages.MessageChannel(ours, limits.on_wait)
         words = (os.getpid(), core, limits.memory_bytes, *(("components",) if has_edges else ()))
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 -- our own script
@@ -265,14 +280,14 @@ class Sandbox:
             confined_by=(*started.confined_by, *cgroup),
         )
 
-    def predict(self, batches: Sequence[Batch]) -> list[Outcome]:
+    def predict(self, batches: Sequence[CallBatch]) -> list[SandboxOutcome]:
         """Run batches one after the other. After ModelRefused the process has ended."""
         began = time.monotonic()
         if began >= self._last:
             raise self._refused(Code.TIME)
         self._deadline = min(began + self._limits.call_seconds, self._last)
         sent = [
-            messages.Batch(batch.rows, [messages.Sent.of(array) for array in batch.arrays])
+            messages.BatchMessage(batch.rows, [messages.Sent.of(array) for array in batch.arrays])
             for batch in batches
         ]
         self._send(messages.Predict(sent))
@@ -286,7 +301,7 @@ class Sandbox:
         if not len(done.cpu) == len(done.wall) == len(made.outputs) == len(batches):
             raise self._refused(Code.CRASHED)
         outcomes = [
-            Outcome(self._arrays(outputs, batch.rows), cpu / 1e9, wall / 1e9)
+            SandboxOutcome(self._arrays(outputs, batch.rows), cpu / 1e9, wall / 1e9)
             for batch, outputs, cpu, wall in zip(batches, made.outputs, done.cpu, done.wall, strict=True)
         ]
         used, self._used = self._used, self._cpu_seconds()

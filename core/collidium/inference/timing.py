@@ -25,7 +25,7 @@ from collidium.inference.cores import timing_core
 from collidium.inference.manifest import interface_of
 from collidium.inference.messages import Code, InputSpec, ModelRefused, OutputSpec
 from collidium.inference.running import Model, open_model, run_batches
-from collidium.inference.sandbox import Batch, Interface, Limits, Sandbox, opened
+from collidium.inference.sandbox import CallBatch, Interface, Sandbox, SandboxLimits, opened
 from collidium.runtime.progress import Progress
 
 PASSES: Final = 5
@@ -100,7 +100,7 @@ def time_block(
     task: Task,
     tables: Tables,
     *,
-    limits: Limits | None = None,
+    limits: SandboxLimits | None = None,
     passes: int = PASSES,
     seed: int | None = None,
     core: int | None = None,
@@ -134,7 +134,7 @@ def time_block(
     inputs = Inputs(model.manifest, interface_of(task), tables, one_event=True)
     events = len(inputs.event_ids)
     random = np.random.default_rng(seed)
-    limits = limits or Limits()
+    limits = limits or SandboxLimits()
     cpu, wall, of_reference, joules, seen = [], [], [], [], set()
     with (
         timing_core(limits.on_wait) if core is None else nullcontext(core) as core,
@@ -184,7 +184,7 @@ def combine(blocks: Sequence[TimedBlock]) -> Timing:
     return Timing(value, error, seconds.shape[1], list(blocks))
 
 
-def _pass(sandbox: Sandbox, batches: Iterable[Batch]) -> tuple[npt.NDArray[np.float64], list[bytes]]:
+def _pass(sandbox: Sandbox, batches: Iterable[CallBatch]) -> tuple[npt.NDArray[np.float64], list[bytes]]:
     """Return CPU and wall-clock seconds of batches, shape (2, batches), and digests of their outputs."""
     outcomes = list(run_batches(sandbox, batches))
     digests = [
@@ -235,7 +235,7 @@ def _reference() -> bytes:
 _REFERENCE: Final = Interface(
     [InputSpec("x", "float32", (REFERENCE_COLUMNS,))], [OutputSpec("y", 1, is_integer=False)]
 )
-_REFERENCE_BATCH: Final = Batch(
+_REFERENCE_BATCH: Final = CallBatch(
     REFERENCE_ROWS,
     [np.linspace(-1, 1, REFERENCE_ROWS * REFERENCE_COLUMNS, dtype=np.float32).reshape(-1, REFERENCE_COLUMNS)],
 )

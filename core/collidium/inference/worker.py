@@ -21,14 +21,14 @@ import onnxruntime
 
 from collidium.inference import graph
 from collidium.inference.messages import (
-    Batch,
-    Channel,
+    BatchMessage,
     Closed,
     Code,
     Done,
     Failed,
     Load,
     Loaded,
+    MessageChannel,
     ModelRefused,
     OutputSpec,
     Predict,
@@ -56,7 +56,7 @@ def main() -> NoReturn:
     # Files cannot be read later.
     tracks = import_module("collidium.inference.components").tracks if steps else None
     gc.disable()  # a collection between calls would count as hidden work
-    channel = Channel(socket.socket(fileno=0))
+    channel = MessageChannel(socket.socket(fileno=0))
     channel.send(Started(confine(int(parent), int(core), int(memory))))
     try:
         _serve(channel, tracks)
@@ -64,7 +64,7 @@ def main() -> NoReturn:
         os._exit(0)
 
 
-def _serve(channel: Channel, tracks: Tracks | None) -> NoReturn:
+def _serve(channel: MessageChannel, tracks: Tracks | None) -> NoReturn:
     load: Load = channel.receive(Load, largest=_LARGEST_REQUEST)
     try:
         model = _Model(load, tracks, channel)
@@ -77,7 +77,7 @@ def _serve(channel: Channel, tracks: Tracks | None) -> NoReturn:
         os._exit(0)
 
 
-def _predict(channel: Channel, model: _Model, batches: Sequence[Batch]) -> None:
+def _predict(channel: MessageChannel, model: _Model, batches: Sequence[BatchMessage]) -> None:
     """Run batches between two messages, at which the parent reads the CPU time of this process."""
     decoded = [(batch.rows, [sent.array() for sent in batch.arrays]) for batch in batches]
     channel.send(Ready())
@@ -97,7 +97,7 @@ def _predict(channel: Channel, model: _Model, batches: Sequence[Batch]) -> None:
 class _Model:
     """A model in onnxruntime. Raises ModelRefused."""
 
-    def __init__(self, load: Load, tracks: Tracks | None, channel: Channel) -> None:
+    def __init__(self, load: Load, tracks: Tracks | None, channel: MessageChannel) -> None:
         self._load = load
         self._tracks = tracks
         self._inputs = [given.name for given in load.inputs]

@@ -21,9 +21,9 @@ from collidium.outbox import deliveries
 from collidium.outbox.deliveries import Attempt
 from collidium.outbox.events import MAIL, announced
 from collidium.outbox.mail import Mailer
-from collidium.outbox.sending import Outcome, Sender
-from collidium.outbox.turns import LIMITS, Due, Memory, Standing, in_turn
-from collidium.outbox.window import Window
+from collidium.outbox.sending import Sender, SendingOutcome
+from collidium.outbox.turns import LIMITS, Due, Memory, ReceiverStanding, in_turn
+from collidium.outbox.window import DueWindow
 from collidium.runtime import metrics
 from collidium.runtime.waiting import Backoff
 
@@ -68,7 +68,7 @@ class Deliverer(LeasedLoop[Attempt]):
         # Longer than any attempt, so that no other process starts one at the same time.
         self._lease = timedelta(seconds=settings.webhook_timeout_seconds + settings.lease_seconds)
         self._memory = Memory()
-        self._window = Window()
+        self._window = DueWindow()
 
     async def deliver_due(self) -> int:
         """Attempt all deliveries that are due, and return the number of attempts."""
@@ -79,7 +79,7 @@ class Deliverer(LeasedLoop[Attempt]):
         return attempts
 
     async def take(self) -> bool:
-        if len(self._under_way) >= LIMITS[Standing.ANSWERING].process:
+        if len(self._under_way) >= LIMITS[ReceiverStanding.ANSWERING].process:
             return False
         taken = await deliveries.take(self._clock(), self._lease, self._choose, self._window)
         for attempt in taken:
@@ -98,7 +98,7 @@ class Deliverer(LeasedLoop[Attempt]):
         except Exception:
             # Counts as a failed attempt, so that the delivery is given up eventually.
             logger.exception("delivery %d", attempt.row.id)
-            outcome = Outcome(None, "the platform could not send it")
+            outcome = SendingOutcome(None, "the platform could not send it")
         late = asyncio.get_running_loop().time() - started > PROMPT_SECONDS
         # Remembered before the database is written, which may be unreachable.
         if outcome.error is None and not late:
@@ -110,20 +110,20 @@ class Deliverer(LeasedLoop[Attempt]):
             failures = self._memory.failed(attempt.receiver)
         await self._settle(attempt, outcome, failures)
 
-    async def _send(self, attempt: Attempt) -> Outcome:
+    async def _send(self, attempt: Attempt) -> SendingOutcome:
         is_mail = attempt.row.url == MAIL
         if attempt.means is None:
             what = "e-mail address" if is_mail else "webhook"
-            return Outcome(None, f"the {what} was removed", final=True)
+            return SendingOutcome(None, f"the {what} was removed", final=True)
         if attempt.banned:
-            return Outcome(None, "the account is banned")
+            return SendingOutcome(None, "the account is banned")
         if is_mail:
             return await self._mailer.send(attempt, attempt.means)
         try:
             secret = self._secrets.decrypt(attempt.means)
         except ConfigurationError as error:
             logger.error("delivery %d: %s", attempt.row.id, error)
-            return Outcome(None, "the signing secret cannot be read by the platform; rotate it")
+            return SendingOutcome(None, "the signing secret cannot be read by the platform; rotate it")
         return await self._sender.send(
             attempt.row.url,
             attempt.row.account_id,
@@ -131,10 +131,10 @@ class Deliverer(LeasedLoop[Attempt]):
             body=attempt.row.event.body,
             secret=secret,
             moment=self._clock(),
-            answering=self._memory.standing(attempt.receiver) is Standing.ANSWERING,
+            answering=self._memory.standing(attempt.receiver) is ReceiverStanding.ANSWERING,
         )
 
-    async def _settle(self, attempt: Attempt, outcome: Outcome, failures: int) -> None:
+    async def _settle(self, attempt: Attempt, outcome: SendingOutcome, failures: int) -> None:
         """Record the outcome of an attempt; ``failures`` is the number of the receiver's consecutive ones."""
         moment = self._clock()
         # Log no URL: it may contain secrets.

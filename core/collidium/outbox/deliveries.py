@@ -20,7 +20,7 @@ from collidium.database import newest, transactional
 from collidium.outbox.events import CONFIRM, MAIL
 from collidium.outbox.models import Delivery, OutboxEvent, Recipient, Webhook
 from collidium.outbox.turns import Due, Receiver
-from collidium.outbox.window import HORIZON, Window
+from collidium.outbox.window import HORIZON, DueWindow
 from collidium.records import WebhookDelivery
 
 PENDING: Final = "pending"
@@ -73,11 +73,11 @@ async def take(
     moment: datetime,
     lease: timedelta,
     choose: Callable[[Sequence[Due]], Sequence[Due]],
-    window: Window | None = None,
+    window: DueWindow | None = None,
 ) -> list[Attempt]:
     """Lease the due deliveries that ``choose`` selects of those in ``window``, for the time ``lease``."""
     # Outside of the transaction, which would lock the whole database in SQLite.
-    due = await (window or Window()).look(moment)
+    due = await (window or DueWindow()).look(moment)
     chosen = [delivery.id for delivery in choose(due)]
     return await _lease(chosen, moment, lease) if chosen else []
 

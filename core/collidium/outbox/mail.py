@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 from collidium.outbox import recipients
 from collidium.outbox.events import CONFIRM, TYPES
 from collidium.outbox.recipients import Link
-from collidium.outbox.sending import Outcome
+from collidium.outbox.sending import SendingOutcome
 from collidium.runtime.logs import single_line
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ class Mailer:
         self._url = settings.public_url or settings.base_url
         self._secrets = secrets
 
-    async def send(self, attempt: Attempt, address: str) -> Outcome:
+    async def send(self, attempt: Attempt, address: str) -> SendingOutcome:
         """Send an event to an address. Failures are returned, not raised."""
         # Imported here, as most commands and servers send no e-mail.
         from aiosmtplib import SMTP, SMTPDataError, SMTPException, SMTPRecipientsRefused
 
         server = self._server
         if server is None:
-            return Outcome(None, "this server sends no e-mail any more", final=True)
+            return SendingOutcome(None, "this server sends no e-mail any more", final=True)
         message = self._message(attempt, address)
         client = SMTP(
             hostname=server.host,
@@ -76,24 +76,26 @@ class Mailer:
         except SMTPRecipientsRefused as error:
             code = error.recipients[0].code
             if code < _PERMANENT:
-                return Outcome(code, "the mail server does not take the address now")
+                return SendingOutcome(code, "the mail server does not take the address now")
             if not _is_about_address(code, error.recipients[0].message):
-                return Outcome(code, "the mail server could not be used", ours=True)
+                return SendingOutcome(code, "the mail server could not be used", ours=True)
             await recipients.rejected(attempt.row.account_id, address)
-            return Outcome(code, "the mail server rejects the address", final=True)
+            return SendingOutcome(code, "the mail server rejects the address", final=True)
         except SMTPDataError as error:
-            return Outcome(error.code, "the mail server rejects the message", final=error.code >= _PERMANENT)
+            return SendingOutcome(
+                error.code, "the mail server rejects the message", final=error.code >= _PERMANENT
+            )
         except (SMTPException, OSError, ValueError) as error:
             # Not its message, which may contain a password or an address.
             cause = f"{type(error).__name__} {getattr(error, 'code', '')}".rstrip()
-            return Outcome(None, "the mail server could not be used", cause, ours=True)
+            return SendingOutcome(None, "the mail server could not be used", cause, ours=True)
         finally:
             # Separate from the above: an accepted message is sent, however the connection ends.
             with suppress(SMTPException, OSError):
                 await client.quit(timeout=_QUIT_SECONDS)
             client.close()
         await recipients.accepted(attempt.row.account_id)
-        return Outcome(None, None)
+        return SendingOutcome(None, None)
 
     def _message(self, attempt: Attempt, address: str) -> EmailMessage:
         event = json.loads(attempt.row.event.body)

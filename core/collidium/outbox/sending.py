@@ -47,7 +47,7 @@ _FAILURES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SendingOutcome:
     """The outcome of an attempt; ``error`` is None if the receiver took the event."""
 
     status: int | None
@@ -90,7 +90,7 @@ class Sender:
         secret: str,
         moment: datetime,
         answering: bool = False,
-    ) -> Outcome:
+    ) -> SendingOutcome:
         """Send an event, signed at ``moment``. Failures are returned, not raised.
 
         Receivers that are not ``answering`` share :data:`MAX_PER_ADDRESS` deliveries to one address.
@@ -110,11 +110,11 @@ class Sender:
                     await self._post(httpx.URL(url), account_id, headers, body.encode(), answering=answering)
                 )
         except Refused as refused:
-            return Outcome(None, str(refused))
+            return SendingOutcome(None, str(refused))
         except (TooManyRequests, Unavailable) as error:
-            return Outcome(None, "could not be tried now", error.detail, ours=True)
+            return SendingOutcome(None, "could not be tried now", error.detail, ours=True)
         except _FAILURES as failure:
-            return Outcome(None, NO_ANSWER, _kinds(failure))
+            return SendingOutcome(None, NO_ANSWER, _kinds(failure))
 
     async def _post(
         self, url: httpx.URL, account_id: int, headers: dict[str, str], body: bytes, *, answering: bool
@@ -173,12 +173,12 @@ class Sender:
             return response.status
 
 
-def _outcome(status: int) -> Outcome:
+def _outcome(status: int) -> SendingOutcome:
     if status // 100 == 2:
-        return Outcome(status, None)
+        return SendingOutcome(status, None)
     if status // 100 == 3:
-        return Outcome(status, f"answered {status}; redirects are not followed")
-    return Outcome(status, f"answered {status}", final=status == HTTPStatus.GONE)
+        return SendingOutcome(status, f"answered {status}; redirects are not followed")
+    return SendingOutcome(status, f"answered {status}", final=status == HTTPStatus.GONE)
 
 
 def _kinds(failure: BaseException) -> str:

@@ -35,7 +35,7 @@ class Due:
     receiver: Receiver
 
 
-class Standing(IntEnum):
+class ReceiverStanding(IntEnum):
     """The standing of a receiver with a process, best first."""
 
     #: It took its last event promptly.
@@ -45,7 +45,7 @@ class Standing(IntEnum):
     FAILING = 2
 
 
-class Limits(NamedTuple):
+class TurnLimits(NamedTuple):
     """Maximum number of concurrent deliveries of a process: in all, of one account, and to one host."""
 
     process: int
@@ -56,9 +56,9 @@ class Limits(NamedTuple):
 #: Each limits the deliveries of its standing and worse ones together, so that failing receivers leave room
 #: for new ones, and both for answering ones.
 LIMITS: Final = {
-    Standing.ANSWERING: Limits(process=64, account=4, host=16),
-    Standing.NEW: Limits(process=48, account=1, host=8),
-    Standing.FAILING: Limits(process=16, account=1, host=2),
+    ReceiverStanding.ANSWERING: TurnLimits(process=64, account=4, host=16),
+    ReceiverStanding.NEW: TurnLimits(process=48, account=1, host=8),
+    ReceiverStanding.FAILING: TurnLimits(process=16, account=1, host=2),
 }
 #: With this many deliveries running, only accounts without a running delivery may start more.
 FIRST_ONLY: Final = 48
@@ -68,7 +68,7 @@ _IN_ALL: Final = "in all"
 def in_turn(
     due: Sequence[Due],
     under_way: Iterable[Receiver],
-    standing: Callable[[Receiver], Standing],
+    standing: Callable[[Receiver], ReceiverStanding],
     last_turns: Mapping[int, int],
 ) -> list[Due]:
     """Choose the deliveries to start now, within :data:`LIMITS` and :data:`FIRST_ONLY`.
@@ -90,7 +90,7 @@ def in_turn(
     #: Running deliveries: in all, by account, by receiver, and by what a limit is for.
     counts: defaultdict[object, int] = defaultdict(int)
     #: Hosts that have no more room for a standing, until the end of this call, as counts only grow.
-    full: set[tuple[Standing, str]] = set()
+    full: set[tuple[ReceiverStanding, str]] = set()
 
     def start(receiver: Receiver) -> None:
         limited = (key for key, _ in _limits(receiver, standing(receiver)))
@@ -132,7 +132,9 @@ def in_turn(
     return chosen
 
 
-def _limits(receiver: Receiver, standing: Standing) -> Iterator[tuple[tuple[Standing, str, object], int]]:
+def _limits(
+    receiver: Receiver, standing: ReceiverStanding
+) -> Iterator[tuple[tuple[ReceiverStanding, str, object], int]]:
     """Yield the limits that a delivery counts towards: those of its standing and better ones."""
     for limiting, limits in LIMITS.items():
         if limiting <= standing:
@@ -150,14 +152,14 @@ class Memory:
         self._turns = 0
         self.last_turns: LRUCache[int, int] = LRUCache(REMEMBERED)
 
-    def standing(self, receiver: Receiver) -> Standing:
+    def standing(self, receiver: Receiver) -> ReceiverStanding:
         """Return the standing of a receiver."""
         failures = self._failures.get(receiver)
         if failures == 0:
-            return Standing.ANSWERING
+            return ReceiverStanding.ANSWERING
         if failures or self._failures.get(receiver.account_id):
-            return Standing.FAILING
-        return Standing.NEW
+            return ReceiverStanding.FAILING
+        return ReceiverStanding.NEW
 
     def turn_of(self, account_id: int) -> None:
         """Record that a delivery of the account was started."""

@@ -64,7 +64,7 @@ UNION ALL SELECT * FROM (
 """
 
 
-class Window:
+class DueWindow:
     """What one process sees of the due deliveries.
 
     If they are few, all of them. Else the oldest, the newest, and the first to each of some receivers, which

@@ -46,11 +46,11 @@ def install(document: Document) -> None:
         def document(self, status: int) -> tuple[str, bytes]:
             return document(status)
 
-    hypercorn.asyncio.run.TCPServer = Connection  # type: ignore[attr-defined,assignment]  # as below
+    hypercorn.asyncio.run.TCPServer = ServerConnection  # type: ignore[attr-defined,assignment]  # as below
     hypercorn.protocol.H11Protocol = Documented  # type: ignore[attr-defined]  # Hypercorn takes no protocol of ours
 
 
-class Connection(TCPServer):
+class ServerConnection(TCPServer):
     """A connection that the operating system may close without a traceback here."""
 
     def __init__(self, *arguments: Any) -> None:

@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 Cell = TypeVar("Cell")
 
 
-class App(TextualApp[Result]):
+class ConsoleApp(TextualApp[Result]):
     """An application that handles its own unhandled exceptions."""
 
     def handle_exception(self, error: Exception) -> None:

@@ -35,7 +35,7 @@ from collidium.scoring import blocks, content, partitioning, problems, span
 from collidium.scoring.blocks import Plan, PlanRequest, Span
 from collidium.scoring.partitioning import PartitionJob
 from collidium.scoring.predictions import ExtraColumns, Unreadable
-from collidium.scoring.span import Conclusion, Disordered, ScoringJob, ScoringResult, Selection
+from collidium.scoring.span import Conclusion, Disordered, ScoringJob, Selection, SpanResult
 from collidium.scoring.uncertainty import PUBLIC_SEED, Replicates, groups_of
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ PUBLIC_SEEDS: Final = Seeds()
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class ScoringResult:
     """The scores of valid predictions; ``metrics`` may lack those that the card allows to be missing."""
 
     metrics: dict[str, float]
@@ -75,7 +75,7 @@ class Evaluation:
     #: The standard error of each metric for which it is known.
     uncertainties: dict[str, float]
     #: The scores on the events that are held back, never published before these count.
-    held_back: Evaluation | None = None
+    held_back: ScoringResult | None = None
     #: Which metrics are missing and why; left out of a dry run, as it reveals scores.
     missing: list[str] = field(default_factory=list)
     curves: tuple[BinnedScore, ...] = ()
@@ -94,7 +94,7 @@ async def evaluate(
     part: Part | None = None,
     seeds: Seeds = PUBLIC_SEEDS,
     files: Mapping[Path, StoredFile] | None = None,
-) -> Evaluation:
+) -> ScoringResult:
     """Check and score the predictions at ``path``.
 
     The result depends neither on the executor and its workers nor on ``job_rows``, the rows of truth per
@@ -135,7 +135,7 @@ class _Findings:
     rows: int
 
     @classmethod
-    def of(cls, results: Iterable[ScoringResult]) -> _Findings:
+    def of(cls, results: Iterable[SpanResult]) -> _Findings:
         results = list(results)
         found = [problem for result in results for problem in result.problems]
         spreads = content.joined(result.spreads for result in results)
@@ -176,7 +176,7 @@ class _Evaluation:
         async with scratch_directory(self.path.parent) as directory:
             return await self._sort_and_score(plan, directory)
 
-    async def conclude(self, plan: Plan, findings: _Findings) -> Evaluation:
+    async def conclude(self, plan: Plan, findings: _Findings) -> ScoringResult:
         """Merge the tallies; raises InvalidInput with the problems if there are any."""
         if findings.problems:
             raise problems.refusal(findings.problems)
@@ -192,14 +192,14 @@ class _Evaluation:
         ]
         return replace(counts, held_back=held_back[0]) if held_back else counts
 
-    def _evaluation(self, made: Conclusion, rows: int, selection: Selection) -> Evaluation:
+    def _evaluation(self, made: Conclusion, rows: int, selection: Selection) -> ScoringResult:
         if not selection.lenient:
             self._check_metrics(made.metrics)
         elif made.failure:
             logger.warning("task %s on the final events: %s", self.workers.task.card.name, made.failure)
         warnings = [*self._left_out(rows), *made.warnings]
         missing = self._missing(made.metrics)
-        return Evaluation(
+        return ScoringResult(
             dict(made.metrics),
             warnings,
             rows,
@@ -265,7 +265,7 @@ class _Evaluation:
                 paths = (part.files[number] for part in parts)
                 files[number] = tuple(path for path in paths if path is not None)
         results = await self.workers.score(self._jobs(spans, files), self.progress)
-        return _Findings.of([ScoringResult(None, tuple(found), dropped), *results])
+        return _Findings.of([SpanResult(None, tuple(found), dropped), *results])
 
     def _missing(self, metrics: Mapping[str, float]) -> list[str]:
         card = self.workers.task.card
@@ -316,13 +316,13 @@ class _Workers:
         except Exception as error:  # a full disk, a broken executor: nothing that a submitter can mend
             self.fail("reading the predictions failed", error)
 
-    async def score(self, jobs: Sequence[ScoringJob], progress: Progress | None) -> list[ScoringResult]:
+    async def score(self, jobs: Sequence[ScoringJob], progress: Progress | None) -> list[SpanResult]:
         """Score jobs in order of events; sorted rows are in files of this machine and are scored here.
 
         Raises Unreadable, Disordered, Unavailable, ScoringFailed and ScoringInterrupted.
         """
         local = not self.files or any(job.partitions is not None for job in jobs)
-        done: list[ScoringResult] = []
+        done: list[SpanResult] = []
         try:
             async with aclosing(self._map(span.score, jobs, local=local)) as results:
                 async for result in results:

@@ -276,7 +276,7 @@ class ScoringJob:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoringResult:
+class SpanResult:
     """``tallies`` are None if there are problems; ``rows`` is the number of rows that the job counted."""
 
     #: A pickled :class:`GroupTally` for each group of events that the job scored a part of, in order of
@@ -312,7 +312,7 @@ class Conclusion:
     failure: str = ""
 
 
-def score(job: ScoringJob) -> ScoringResult:
+def score(job: ScoringJob) -> SpanResult:
     """Check and score the blocks of a job.
 
     Raises Unreadable and Disordered for faults of the file; any other error is a fault of the task or truth.
@@ -335,9 +335,9 @@ def score(job: ScoringJob) -> ScoringResult:
             else:
                 tallies += [GroupTally(group, job.task.score(part)) for group, part in by_group(data, groups)]
     if findings.problems:
-        return ScoringResult(None, tuple(findings.problems), findings.rows, spreads)
+        return SpanResult(None, tuple(findings.problems), findings.rows, spreads)
     found = Opaque(pickle.dumps(merged(job.task, tallies), pickle.HIGHEST_PROTOCOL))
-    return ScoringResult(found, (), findings.rows, spreads)
+    return SpanResult(found, (), findings.rows, spreads)
 
 
 def decode(job: ScoringJob) -> None:

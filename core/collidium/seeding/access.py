@@ -60,7 +60,7 @@ def _role(whoami: dict[str, Any]) -> object:
     return token.get("role")
 
 
-async def sign_in(settings: Settings, state: State, *, local: bool) -> str:
+async def sign_in(settings: Settings, state: SeedState, *, local: bool) -> str:
     """Return the token for publishing. On a local hub, create the account if needed.
 
     Raises CollidiumError if the account exists and was not created by an earlier run.
@@ -86,7 +86,7 @@ async def sign_in(settings: Settings, state: State, *, local: bool) -> str:
     return str(made["token"])
 
 
-def saved_token(settings: Settings, state: State, *, local: bool) -> str:
+def saved_token(settings: Settings, state: SeedState, *, local: bool) -> str:
     """Return the token of an earlier run or of the environment; empty if there is none."""
     path = state.directory / _TOKEN
     if local:
@@ -122,7 +122,7 @@ def exclusive(data_dir: Path) -> Iterator[None]:
 
 
 @dataclass(slots=True)
-class State:
+class SeedState:
     """The file ``state.json``. Every change is on disk before the step that it describes begins.
 
     A killed run is resumed from this file, the hub and the database.
@@ -140,7 +140,7 @@ class State:
     published: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, data_dir: Path, size: str = "") -> State:
+    def open(cls, data_dir: Path, size: str = "") -> SeedState:
         """Read the state or create one. ``size`` is used if the state has none.
 
         Raises ConfigurationError for an invalid file.

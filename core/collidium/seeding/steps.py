@@ -31,7 +31,7 @@ from collidium.pipelines.simulating import RunOptions, simulate
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import in_thread
 from collidium.seeding import access, baselines, checks, plan
-from collidium.seeding.access import ACCOUNT, State
+from collidium.seeding.access import ACCOUNT, SeedState
 from collidium.seeding.plan import DatasetPlan, Size, copy_events, mix_channels
 from collidium.truth import registry
 
@@ -162,7 +162,7 @@ def _events(directory: Path, one: DatasetPlan) -> EventRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SeedStep:
     """A step of a run."""
 
     title: str
@@ -179,7 +179,7 @@ class Seeding:
     platform: Platform
     size: Size
     tasks: Sequence[Task]
-    state: State
+    state: SeedState
     #: Whether the hub is the server's own.
     local: bool
     report: Report
@@ -212,17 +212,17 @@ class Seeding:
                 peak = max(peak, kept + one.work_bytes)
         return peak
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[SeedStep]:
         """Yield all steps in order."""
         if self.draft is not None:
-            yield Step(
+            yield SeedStep(
                 f"Preparing {self.draft.name}",
                 0,
                 partial(checks.is_prepared, self, self.draft),
                 partial(checks.prepare, self, self.draft),
             )
         for one in self.datasets:
-            yield Step(
+            yield SeedStep(
                 f"Making {one.name}",
                 self.size.scoring_seconds + one.seconds / self.cores,
                 partial(is_published, self, one),
@@ -231,30 +231,30 @@ class Seeding:
         for task in self.tasks:
             yield from self._steps_of(task)
         if self.draft is not None:
-            yield Step(
+            yield SeedStep(
                 f"Opening {self.draft.name}",
                 0,
                 partial(checks.is_listed, self.draft),
                 partial(checks.publish, self.draft),
             )
 
-    def _steps_of(self, task: Task) -> Iterator[Step]:
+    def _steps_of(self, task: Task) -> Iterator[SeedStep]:
         name = self.challenge(task)
-        yield Step(
+        yield SeedStep(
             f"Importing truth of {name}",
             self.size.scoring_seconds,
             partial(self.has_truth, task),
             partial(self._import, task),
         )
         for baseline in self.baselines(task):
-            yield Step(
+            yield SeedStep(
                 f"Submitting {baseline} to {name}",
                 self.size.seconds_of(task.card),
                 partial(baselines.is_submitted, self, task, baseline),
                 partial(baselines.submit, self, task, baseline),
             )
         for example in baselines.model_examples(self, task):
-            yield Step(
+            yield SeedStep(
                 f"Sending the model {example} to {name}",
                 self.size.scoring_seconds,
                 partial(baselines.is_model_sent, self, task, example),
@@ -302,7 +302,7 @@ class Seeding:
         began, finished = monotonic(), 0.0
         for step in todo:
 
-            def show(fraction: float, step: Step = step, before: float = finished) -> None:
+            def show(fraction: float, step: SeedStep = step, before: float = finished) -> None:
                 passed = before + fraction * step.seconds
                 pace = (monotonic() - began) / passed if passed > MEASURED * total else 1.0
                 self.report(step.title, passed / total, (total - passed) * pace)

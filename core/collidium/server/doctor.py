@@ -38,7 +38,7 @@ MOST_NAMED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class HealthCheck:
     """The result of a check; ``advice`` is what to do unless it is ok."""
 
     name: str
@@ -52,7 +52,7 @@ Finding = tuple[str, str]
 Part = Callable[["Settings", "Plugins"], Awaitable[Finding]]
 
 
-async def examine(settings: Settings, loaded: Plugins) -> list[Check]:
+async def examine(settings: Settings, loaded: Plugins) -> list[HealthCheck]:
     """Check every part of the configuration. This creates only what a starting server creates, too."""
     found = [await run_check(name, settings, loaded, *part) for name, part in PARTS.items()]
     if found[-1].status == "failed":  # the database
@@ -63,14 +63,14 @@ async def examine(settings: Settings, loaded: Plugins) -> list[Check]:
 
 async def run_check(
     name: str, settings: Settings, loaded: Plugins, part: Part, advice_if_failed: str
-) -> Check:
+) -> HealthCheck:
     """Return the result of one check, whatever it raises."""
     try:
         found, advice = await part(settings, loaded)
     except Exception as error:  # the other checks continue
         found = str(error) or type(error).__name__
-        return Check(name, "failed", _masked(found, settings), advice_if_failed)
-    return Check(name, "warning" if advice else "ok", _masked(found, settings), advice)
+        return HealthCheck(name, "failed", _masked(found, settings), advice_if_failed)
+    return HealthCheck(name, "warning" if advice else "ok", _masked(found, settings), advice)
 
 
 def _masked(found: str, settings: Settings) -> str:

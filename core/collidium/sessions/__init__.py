@@ -6,7 +6,7 @@ are derived from the key (:func:`~collidium.sessions.sessions.derived`) and not 
 
 from collidium.sessions.sessions import (
     PENDING_SECONDS,
-    PendingSignIn,
+    BegunSignIn,
     Session,
     Sessions,
     begin,
@@ -19,7 +19,7 @@ from collidium.sessions.sessions import (
 
 __all__ = [
     "PENDING_SECONDS",
-    "PendingSignIn",
+    "BegunSignIn",
     "Session",
     "Sessions",
     "begin",

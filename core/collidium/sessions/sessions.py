@@ -197,7 +197,7 @@ def derived(key: str, purpose: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class PendingSignIn:
+class BegunSignIn:
     """A sign-in in progress: the cookie's key, and the addresses to return to."""
 
     key: str = field(repr=False)
@@ -224,9 +224,9 @@ class PendingSignIn:
 
 
 @transactional
-async def begin(redirect_uri: str, return_to: str, scopes: Iterable[str] = ()) -> PendingSignIn:
+async def begin(redirect_uri: str, return_to: str, scopes: Iterable[str] = ()) -> BegunSignIn:
     """Start a sign-in with a new key."""
-    sign_in = PendingSignIn(new_key(), redirect_uri, return_to, tuple(scopes))
+    sign_in = BegunSignIn(new_key(), redirect_uri, return_to, tuple(scopes))
     await delete(models.PendingSignIn.filter(ends_at__lte=now()))
     await models.PendingSignIn.create(
         digest=digest(sign_in.key),
@@ -239,7 +239,7 @@ async def begin(redirect_uri: str, return_to: str, scopes: Iterable[str] = ()) -
 
 
 @transactional
-async def finish(keys: Iterable[str], state: str) -> PendingSignIn | None:
+async def finish(keys: Iterable[str], state: str) -> BegunSignIn | None:
     """Return and delete the sign-in of one of the browser's ``keys`` that has this ``state``, if any."""
     own = (key for key in keys if is_key(key))
     matching = [key for key in own if hmac.compare_digest(derived(key, "state").encode(), state.encode())]
@@ -252,7 +252,7 @@ async def finish(keys: Iterable[str], state: str) -> PendingSignIn | None:
     await row.delete()
     if row.ends_at <= now():
         return None
-    return PendingSignIn(key, row.redirect_uri, row.return_to, tuple(row.scopes.split()))
+    return BegunSignIn(key, row.redirect_uri, row.return_to, tuple(row.scopes.split()))
 
 
 async def count_attempt(kind: str, address: str, per_minute: int) -> None:

@@ -54,7 +54,7 @@ class Checks:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class OutputSource:
     """The job whose output is collected, and the number of its parts."""
 
     runner: Runner
@@ -73,7 +73,7 @@ class Note(Protocol):
 
 
 async def keep_parts(
-    source: Source, wanted: Iterable[int], storage: Storage, scratch: Path, checks: Checks, note: Note
+    source: OutputSource, wanted: Iterable[int], storage: Storage, scratch: Path, checks: Checks, note: Note
 ) -> dict[int, PartFiles]:
     """Collect, check and store finished parts of a job, one by one. Safe to repeat.
 
@@ -104,7 +104,7 @@ async def keep_parts(
 
 
 async def _keep_part(
-    source: Source, part: int, storage: Storage, directory: Path, checks: Checks, note: Note
+    source: OutputSource, part: int, storage: Storage, directory: Path, checks: Checks, note: Note
 ) -> PartFiles:
     await asyncio.to_thread(directory.mkdir, exist_ok=True)
     collected = await source.runner.collect_part(source.handle, part, directory, checks.max_bytes)

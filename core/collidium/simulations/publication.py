@@ -21,7 +21,7 @@ from collidium.files.held import work_directory
 from collidium.files.stored import fetch
 from collidium.hub import publishing
 from collidium.hub.client import HubRefused, HubUnavailable
-from collidium.hub.publishing import Target, is_sent
+from collidium.hub.publishing import PublishingTarget, is_sent
 from collidium.order import Order, order_facts, order_title
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import entered_in_thread
@@ -118,7 +118,7 @@ def repository_name(order: Order, ordered_on: date) -> str:
     return f"{channel}-pu{order.pileup}-{order.events}ev-seed{order.seed}{varied}-{ordered_on}"
 
 
-async def publish(provenance: Provenance, target: Target, storage: Storage, scratch: Path) -> str:
+async def publish(provenance: Provenance, target: PublishingTarget, storage: Storage, scratch: Path) -> str:
     """Create the dataset repository with all files and the card in one commit; return its URL.
 
     Safe to repeat and to run concurrently: a repository that holds this request's manifest is already
@@ -138,7 +138,9 @@ async def publish(provenance: Provenance, target: Target, storage: Storage, scra
     return target.url
 
 
-async def _publish(provenance: Provenance, target: Target, storage: Storage, directory: Path) -> None:
+async def _publish(
+    provenance: Provenance, target: PublishingTarget, storage: Storage, directory: Path
+) -> None:
     head = await open_repository(provenance, target, directory)
     reached("publish.created")
     if head is not None:
@@ -147,7 +149,7 @@ async def _publish(provenance: Provenance, target: Target, storage: Storage, dir
         await commit(provenance, target, additions, head, directory)
 
 
-async def open_repository(provenance: Provenance, target: Target, directory: Path) -> str | None:
+async def open_repository(provenance: Provenance, target: PublishingTarget, directory: Path) -> str | None:
     """Return the head of an empty repository, created if absent; None if the output is published."""
     limit = 2 * len(manifest(provenance)) + _MANIFEST_ROOM
     contents = await publishing.open_repository(target, directory, MANIFEST, limit)
@@ -163,7 +165,7 @@ async def open_repository(provenance: Provenance, target: Target, directory: Pat
 
 
 async def upload(
-    provenance: Provenance, target: Target, storage: Storage, directory: Path
+    provenance: Provenance, target: PublishingTarget, storage: Storage, directory: Path
 ) -> list[CommitOperationAdd]:
     """Upload all files; they become visible with the commit."""
     additions = []
@@ -180,7 +182,7 @@ async def upload(
 
 async def commit(
     provenance: Provenance,
-    target: Target,
+    target: PublishingTarget,
     additions: list[CommitOperationAdd],
     head: str,
     directory: Path,
@@ -195,7 +197,7 @@ async def commit(
             raise
 
 
-async def _upload(file: DatasetFile, path: Path, target: Target) -> CommitOperationAdd:
+async def _upload(file: DatasetFile, path: Path, target: PublishingTarget) -> CommitOperationAdd:
     addition = await publishing.upload(target, file.path, path, file.size_bytes)
     # The hub takes small files inside the commit: these stay on disk until then.
     if is_sent(addition):

@@ -48,7 +48,7 @@ _READ: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class RefundWindow:
     """From ``begin`` until before ``end``, both with a time zone. Raises InvalidInput."""
 
     begin: datetime
@@ -60,14 +60,14 @@ class Window:
             raise InvalidInput(detail, errors=[{"field": "to", "detail": detail}])
 
 
-async def preview(window: Window) -> Refunds:
+async def preview(window: RefundWindow) -> Refunds:
     """Return what :func:`refund` would pay. Raises InvalidInput for more than ``MAX_REQUESTS`` requests."""
     return _shown(await _failed(window))
 
 
 @transactional
 async def refund(
-    window: Window, digest: str, note: str | None, *, actor: str, http_request_id: str
+    window: RefundWindow, digest: str, note: str | None, *, actor: str, http_request_id: str
 ) -> Refunds:
     """Pay all refunds of the preview with that ``digest``.
 
@@ -87,7 +87,7 @@ async def refund(
     return structs.replace(seen, applied=True)
 
 
-def _failed(window: Window) -> QuerySet[SimulationRequest]:
+def _failed(window: RefundWindow) -> QuerySet[SimulationRequest]:
     """Query the failed requests without a full refund, up to one more than the maximum."""
     begin, end = window.begin.astimezone(UTC), window.end.astimezone(UTC)
     failed = SimulationRequest.filter(state=State.FAILED, finished_at__gte=begin, finished_at__lt=end)

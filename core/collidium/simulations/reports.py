@@ -24,7 +24,7 @@ _MONTH: Final = re.compile(r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PeriodTotals:
     """Today and this month (UTC) so far."""
 
     month: str
@@ -93,7 +93,7 @@ async def backlog() -> Backlog:
     )
 
 
-async def standing() -> Standing:
+async def standing() -> PeriodTotals:
     """Return the totals of today and this month."""
     moment = now()
     month, day = month_of(moment), day_of(moment)
@@ -101,7 +101,7 @@ async def standing() -> Standing:
         total.period: total for total in await UsageTotal.filter(id__in=[f"month:{month}:", f"day:{day}:"])
     }
     today, whole = totals.get(day, _NONE), totals.get(month, _NONE)
-    return Standing(
+    return PeriodTotals(
         month=month,
         node_hours_today=_node_hours(today),
         requests_today=today.requests,

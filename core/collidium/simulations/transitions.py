@@ -26,6 +26,7 @@ from tortoise.timezone import now
 from collidium import accounts, outbox, records
 from collidium.contracts.runner import JobState, JobStatus
 from collidium.database import on_commit, transactional
+from collidium.database.leased_loop import LeaseLost
 from collidium.database.statements import RowByKey
 from collidium.errors import Conflict
 from collidium.runtime import metrics
@@ -62,10 +63,6 @@ LINES: Final = 199
 MAX_LOST_COLLECTIONS: Final = 2
 #: Maximum length of a stored reason.
 REASON: Final = 500
-
-
-class LeaseLost(RuntimeError):
-    """Another process works on the request now, or it has ended; the change was not made."""
 
 
 # -- from submission to output -------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from collidium.scoring.truth.published import is_readable
 from collidium.truth import model_inputs, sketches
 from collidium.truth.models import TruthVersion
 from collidium.truth.published_data import find_data, hub_cache, located
-from collidium.truth.registry import Prepared
+from collidium.truth.registry import PreparedTruth
 from collidium.truth.sketches import SKETCHES
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ async def prepare(
     train: str | None = None,
     token: str | None = None,
     progress: Progress | None = None,
-) -> Prepared:
+) -> PreparedTruth:
     """Prepare truth from a dataset. The same input gives the version that it had before.
 
     Parameters
@@ -130,7 +130,7 @@ async def prepare(
         manifest |= {
             "source": {"repository": place.repo, "revision": truth.revision, "config": truth.dataset}
         }
-    return Prepared(manifest, sha256, data, read)
+    return PreparedTruth(manifest, sha256, data, read)
 
 
 def secret_of(tables: Mapping[str, str]) -> str:

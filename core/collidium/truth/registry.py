@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedTruth:
     """A truth whose files are stored, before it is kept."""
 
     manifest: dict[str, Any]
@@ -167,7 +167,7 @@ def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
     return min(settings.max_submission_bytes, largest(rows, len(task.card.columns), rows))
 
 
-async def keep(prepared: Prepared, *, public: bool) -> TruthRecord:
+async def keep(prepared: PreparedTruth, *, public: bool) -> TruthRecord:
     """Keep a prepared truth, and what it says of earlier imports and parts, within a transaction."""
     manifest = prepared.manifest
     name, version = manifest["task"], manifest["version"]

@@ -22,7 +22,7 @@ from collidium.files.durable import is_full
 from collidium.order import Variation
 from collidium_plugins.acts_pipeline import PIPELINE, files, workers
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED
-from collidium_plugins.acts_pipeline.order import Order, StageFailed
+from collidium_plugins.acts_pipeline.order import StageError, StageOrder
 from collidium_plugins.acts_pipeline.stages import phases
 
 #: Event ids have 32 bits.
@@ -74,7 +74,7 @@ def main(
         _check_channel(channel)
     if first_event + events > _MAX_EVENTS:
         raise click.UsageError(f"event ids end at {_MAX_EVENTS - 1}")
-    order = Order(channel, events, pileup, seed, first_event, work, vary, lhe)
+    order = StageOrder(channel, events, pileup, seed, first_event, work, vary, lhe)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL if worker else _terminated)
     try:
@@ -90,7 +90,7 @@ def main(
         sys.exit(f"error: {message}")
 
 
-def _run(stage: str, order: Order, arguments: Sequence[str], processes: int) -> None:
+def _run(stage: str, order: StageOrder, arguments: Sequence[str], processes: int) -> None:
     files.sweep(order.work)
     todo = phases(stage, order)
     progress = _Progress(sum(sum(phase.sizes) for phase in todo))
@@ -121,7 +121,7 @@ def _with_garbage_collection(do: workers.Do) -> workers.Do:
 
 def failure_text(error: Exception) -> str | None:
     """Return one line for the log, or None for a bug, which needs its traceback."""
-    if isinstance(error, StageFailed):
+    if isinstance(error, StageError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name in {"acts", "awkward", "fastjet", "pythia8mc"}:
         return f"{error.name} is not installed: pip install 'collidium[sim]'"

@@ -21,12 +21,12 @@ _MIN_CHUNKS: Final = 16
 _MAX_EVENTS_PER_CHUNK: Final = 50
 
 
-class StageFailed(RuntimeError):
+class StageError(RuntimeError):
     """A stage failed; the message has the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class StageOrder:
     """The events to produce and the working directory."""
 
     channel: str
@@ -61,7 +61,7 @@ class Order:
             with writing(path) as partial:
                 partial.write_text(ours)
         elif path.read_text() != ours:
-            raise StageFailed(f"{folder} belongs to another order: remove it, or use another directory")
+            raise StageError(f"{folder} belongs to another order: remove it, or use another directory")
         return folder
 
     def chunk(self, name: str, events: range) -> Path:
@@ -74,7 +74,7 @@ class Order:
         missing = [chunk for chunk in self.chunks() if not self.chunk(name, chunk).exists()]
         if missing:
             first, more = missing[0], len(missing) - 1
-            raise StageFailed(
+            raise StageError(
                 f"{self.work / name} lacks events {first.start} to {first.stop - 1}"
                 f"{f' and {more} more chunks' if more else ''}: run the previous stage first"
             )
@@ -88,7 +88,7 @@ class Phase(ABC):
 
     name: ClassVar[str]
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: StageOrder) -> None:
         """Prepare the phase. Raises StageFailed if the working directory does not have what it needs."""
         self.order = order
 
@@ -113,7 +113,7 @@ class ChunkPhase(Phase):
     sources: ClassVar[tuple[str, ...]] = ()
     targets: ClassVar[tuple[str, ...]]
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: StageOrder) -> None:
         super().__init__(order)
         self._chunks = order.chunks()
         for source in self.sources:

@@ -24,9 +24,9 @@ from collidium_plugins.acts_pipeline.events import GeneratedEvent, SimulatedEven
 from collidium_plugins.acts_pipeline.generation import pileup
 from collidium_plugins.acts_pipeline.generation.channels import MINIMUM_BIAS
 from collidium_plugins.acts_pipeline.generation.events import Generator
-from collidium_plugins.acts_pipeline.generation.pileup import Pool, collisions
+from collidium_plugins.acts_pipeline.generation.pileup import PileupPool, collisions
 from collidium_plugins.acts_pipeline.generation.pythia import Pythia
-from collidium_plugins.acts_pipeline.order import ChunkPhase, Order, Phase
+from collidium_plugins.acts_pipeline.order import ChunkPhase, Phase, StageOrder
 from collidium_plugins.jet_finder.table import jets
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Collisions(Phase):
 
     name = "collisions"
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: StageOrder) -> None:
         super().__init__(order)
         self._folder = order.folder(_POOL)
 
@@ -89,7 +89,7 @@ class Generate(ChunkPhase):
     @cached_property
     def _generator(self) -> Generator:
         order = self.order
-        pool = Pool(sorted(order.folder(_POOL).glob("*.arrow"))) if order.pileup else None
+        pool = PileupPool(sorted(order.folder(_POOL).glob("*.arrow"))) if order.pileup else None
         lhe = order.work / LES_HOUCHES if order.lhe else None
         return Generator(order.channel, order.pileup, order.seed, pool, lhe)
 
@@ -173,7 +173,7 @@ class Write(Phase):
 
     name = "tables"
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: StageOrder) -> None:
         super().__init__(order)
         self._tables = list(EXTENDED)
         for source in SOURCES.values():
@@ -203,7 +203,7 @@ class HepMC3(Phase):
 
     name = "hepmc3"
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: StageOrder) -> None:
         super().__init__(order)
         order.require(GENERATED)
 
@@ -225,11 +225,11 @@ class HepMC3(Phase):
             output.write(hepmc3.FOOTER)
 
 
-def phases(stage: str, order: Order) -> list[Phase]:
+def phases(stage: str, order: StageOrder) -> list[Phase]:
     """Return the phases of a stage, in the order in which they run."""
     if stage == "generate":
         return [*([Collisions(order)] if order.pileup else []), Generate(order)]
-    stages: dict[str, Callable[[Order], Phase]] = {
+    stages: dict[str, Callable[[StageOrder], Phase]] = {
         "hepmc3": HepMC3,
         "simulate": Simulate,
         "reconstruct": Reconstruct,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Final
 
-from collidium_plugins.acts_pipeline.order import StageFailed
+from collidium_plugins.acts_pipeline.order import StageError
 
 _DONE: Final = "done\n"
 
@@ -82,7 +82,7 @@ def _feed(worker: subprocess.Popen[str], waiting: Iterator[int], report: Callabl
         except OSError:
             reply = ""
         if reply != _DONE:
-            raise StageFailed(f"a worker process ended with exit code {worker.wait()}: see above")
+            raise StageError(f"a worker process ended with exit code {worker.wait()}: see above")
         report(task)
 
 

@@ -28,7 +28,7 @@ from collidium.errors import ConfigurationError, Unavailable
 from collidium.files.held import scratch_directory
 from collidium.hookspecs import hookimpl
 from collidium.runtime.shared_calls import SharedCalls
-from collidium_plugins.executor_processes import Answer, Call, EncodedCalls, Processes
+from collidium_plugins.executor_processes import Answer, EncodedCall, EncodedCalls, Processes
 
 if TYPE_CHECKING:
     from distributed import Client, Future, Security
@@ -92,7 +92,7 @@ class Dask(EncodedCalls):
         threads = self._client.scheduler_info().get("total_threads", 0) if self._client else 0
         return max(threads, self._here.workers)
 
-    async def run(self, call: Call, *, local: bool) -> Answer:
+    async def run(self, call: EncodedCall, *, local: bool) -> Answer:
         if local:
             return await self._here.run(call, local=True)
         client = await self.connected()
@@ -100,7 +100,7 @@ class Dask(EncodedCalls):
             with suppress(_LostMachines):
                 return await self._sent(client, call)
 
-    async def _sent(self, client: Client, call: Call) -> Answer:
+    async def _sent(self, client: Client, call: EncodedCall) -> Answer:
         from collidium_plugins.executor_dask import worker
 
         key = f"collidium-{uuid.uuid4().hex}"
@@ -143,7 +143,7 @@ class Dask(EncodedCalls):
     async def _serve(self, storage: Storage, directory: Path) -> None:
         from distributed import Worker
 
-        from collidium_plugins.executor_dask.worker import Calls, StoredFiles
+        from collidium_plugins.executor_dask.worker import StoredFiles, WorkerCalls
 
         address, security = self._cluster()
         files = StoredFiles(storage, directory / "files", self._settings.truth_cache_bytes)
@@ -155,7 +155,7 @@ class Dask(EncodedCalls):
             "security": security,
             # Calls have their own limits; Dask's would pause or end the worker.
             "memory_limit": 0,
-            "plugins": (Calls(self._here, files),),
+            "plugins": (WorkerCalls(self._here, files),),
             "dashboard": False,
             "local_directory": str(directory),
         }

@@ -16,7 +16,7 @@ from collidium.contracts.executor import StoredFile
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable
 from collidium.files.stored import fetch
 from collidium.runtime.shared_calls import SharedCalls
-from collidium_plugins.executor_processes import Answer, Call, Processes
+from collidium_plugins.executor_processes import Answer, EncodedCall, Processes
 
 _NAME: Final = "collidium"
 
@@ -81,7 +81,7 @@ def _state(path: Path) -> tuple[int, ...]:
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-class Calls(WorkerPlugin):
+class WorkerCalls(WorkerPlugin):
     """Runs the calls of a worker in local processes, and ends cancelled ones, which Dask does not."""
 
     name = _NAME
@@ -91,7 +91,7 @@ class Calls(WorkerPlugin):
         self._files = files
         self._running: dict[str, asyncio.Task[Answer]] = {}
 
-    async def run(self, key: str, call: Call) -> Answer:
+    async def run(self, key: str, call: EncodedCall) -> Answer:
         """Run a call. Raises OverLimit, WorkerDied and StorageUnavailable."""
         self._running[key] = asyncio.create_task(self._run(call))
         try:
@@ -99,7 +99,7 @@ class Calls(WorkerPlugin):
         finally:
             del self._running[key]
 
-    async def _run(self, call: Call) -> Answer:
+    async def _run(self, call: EncodedCall) -> Answer:
         async with self._files.opened(call.files) as paths:
             return await self._processes.run_with(call, paths)
 
@@ -109,6 +109,6 @@ class Calls(WorkerPlugin):
             call.cancel()
 
 
-async def run(key: str, call: Call) -> Answer:
+async def run(key: str, call: EncodedCall) -> Answer:
     """Run a call on the current worker."""
-    return await cast("Calls", get_worker().plugins[_NAME]).run(key, call)
+    return await cast("WorkerCalls", get_worker().plugins[_NAME]).run(key, call)

@@ -60,7 +60,7 @@ def allow(granted: Scopes | None, wanted: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class HubAccount:
     id: int
     name: str
     created_at: str
@@ -74,7 +74,7 @@ COLUMNS: Final = "a.id, a.name, a.created_at, a.display_name, a.email"
 
 
 @dataclass(frozen=True, slots=True)
-class Caller(Account):
+class HubCaller(HubAccount):
     """An account, authenticated by one of its tokens."""
 
     #: The application, or how the account's own token was made.
@@ -96,7 +96,7 @@ def bad_name(name: str) -> str:
     )
 
 
-def add(db: sqlite3.Connection, name: str, display_name: str = "", email: str = "") -> Account:
+def add(db: sqlite3.Connection, name: str, display_name: str = "", email: str = "") -> HubAccount:
     """Create an account; raises InvalidInput for an invalid name and Conflict for an existing one."""
     if not is_account_name(name):
         raise InvalidInput(bad_name(name))
@@ -112,35 +112,35 @@ def add(db: sqlite3.Connection, name: str, display_name: str = "", email: str = 
     return account
 
 
-def find(db: sqlite3.Connection, name: str) -> Account | None:
+def find(db: sqlite3.Connection, name: str) -> HubAccount | None:
     """Return the account with this name, ignoring case."""
     row = db.execute(f"SELECT {COLUMNS} FROM accounts a WHERE name = ?", (name,)).fetchone()  # noqa: S608 -- constant names
-    return Account(*row) if row else None
+    return HubAccount(*row) if row else None
 
 
-def list_accounts(db: sqlite3.Connection) -> list[tuple[Account, str | None]]:
+def list_accounts(db: sqlite3.Connection) -> list[tuple[HubAccount, str | None]]:
     """Return all accounts by name, with the expiry of the unused sign-in link of each."""
     rows = db.execute(
         f"SELECT {COLUMNS}, l.expires_at FROM accounts a LEFT JOIN sign_in_links l "  # noqa: S608 -- constant names
         "ON l.account_id = a.id AND l.expires_at > ? ORDER BY a.name",
         (now(),),
     )
-    return [(Account(*account), expires_at) for *account, expires_at in rows]
+    return [(HubAccount(*account), expires_at) for *account, expires_at in rows]
 
 
-def count_repositories(db: sqlite3.Connection, account: Account) -> int:
+def count_repositories(db: sqlite3.Connection, account: HubAccount) -> int:
     """Return the number of repositories that the account owns."""
     (count,) = db.execute("SELECT count(*) FROM repos WHERE owner_id = ?", (account.id,)).fetchone()
     return int(count)
 
 
-def revoke_all(db: sqlite3.Connection, account: Account) -> None:
+def revoke_all(db: sqlite3.Connection, account: HubAccount) -> None:
     """Revoke the tokens, sign-ins and links of an account."""
     for table in ("grants", "tokens", "sign_in_links"):
         db.execute(f"DELETE FROM {table} WHERE account_id = ?", (account.id,))  # noqa: S608 -- constant names
 
 
-def make_token(db: sqlite3.Connection, account: Account) -> str:
+def make_token(db: sqlite3.Connection, account: HubAccount) -> str:
     """Return a new token. Revokes the earlier ones, and sign-ins, which a stolen token may have made."""
     token = f"hub_{secrets.token_urlsafe(30)}"
     revoke_all(db, account)
@@ -151,7 +151,7 @@ def make_token(db: sqlite3.Connection, account: Account) -> str:
     return token
 
 
-def owner_of(db: sqlite3.Connection, token: str) -> Caller | None:
+def owner_of(db: sqlite3.Connection, token: str) -> HubCaller | None:
     """Return the owner of a token; None for an invalid or expired one."""
     row = db.execute(
         f"SELECT {COLUMNS}, t.label, t.created_at, t.scopes "  # noqa: S608 -- constants
@@ -163,7 +163,7 @@ def owner_of(db: sqlite3.Connection, token: str) -> Caller | None:
         return None
     *known, scopes = row
     values = [*known, None if scopes is None else read_scopes(scopes)]
-    return Caller(*values)
+    return HubCaller(*values)
 
 
 def digest(token: str) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from collidium.platform import Platform
     from collidium.settings import Settings
-    from collidium_plugins.local_hub.accounts import Account
+    from collidium_plugins.local_hub.accounts import HubAccount
     from collidium_plugins.local_hub.store import Store
 
 #: Columns of the file with sign-in links.
@@ -230,7 +230,7 @@ def erase(name: str, yes: bool) -> None:
         note("Erased." if yes else "Nothing has changed: add --yes to erase this permanently.")
 
 
-def _existing(db: sqlite3.Connection, name: str) -> Account:
+def _existing(db: sqlite3.Connection, name: str) -> HubAccount:
     from collidium.errors import NotFound
     from collidium_plugins.local_hub import accounts
 
@@ -240,7 +240,7 @@ def _existing(db: sqlite3.Connection, name: str) -> Account:
     return account
 
 
-def _link(db: sqlite3.Connection, account: Account, settings: Settings) -> dict[str, str]:
+def _link(db: sqlite3.Connection, account: HubAccount, settings: Settings) -> dict[str, str]:
     from collidium_plugins.local_hub import roster
 
     secret, expires_at = roster.make_link(db, account)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from collidium_plugins.local_hub.failures import HubError, invalid
+from collidium_plugins.local_hub.failures import HubFailure, invalid
 from collidium_plugins.local_hub.names import SHA256, check_path
 from collidium_plugins.local_hub.repositories import (
     MAIN,
@@ -27,7 +27,7 @@ from collidium_plugins.local_hub.repositories import (
     touch,
 )
 from collidium_plugins.local_hub.store import Blobs
-from collidium_plugins.local_hub.trees import Draft, Entry, Path, Trees, large_file, regular_file
+from collidium_plugins.local_hub.trees import Entry, Path, TreeDraft, Trees, large_file, regular_file
 
 if TYPE_CHECKING:  # imported with the first card, as it slows the start of a server by 2%
     import yaml
@@ -162,7 +162,7 @@ def read_commit(lines: BinaryIO) -> tuple[Header, list[Change]]:
     for key, value in documents:
         changes.append(_change(key, value))
         if len(changes) > CHANGES:
-            raise HubError(413, f"A commit can have at most {CHANGES:,} changes")
+            raise HubFailure(413, f"A commit can have at most {CHANGES:,} changes")
     return header, changes
 
 
@@ -180,15 +180,15 @@ def contents(changes: Iterable[Change]) -> set[str]:
 
 def check_commit(
     db: sqlite3.Connection, repo: Repo, branch: str, header: Header, changes: list[Change]
-) -> tuple[Commit, Draft]:
+) -> tuple[Commit, TreeDraft]:
     """Return the head of the branch and a draft with the changes, without storing anything.
 
     Raises HubError, with status 412 if the branch is not at the header's parent.
     """
     head = branch_head(db, repo, branch)
     if header.parent is not None and (len(header.parent) < 7 or not head.oid.startswith(header.parent)):
-        raise HubError(412, f"The branch {branch!r} is at {head.oid}: fetch it and commit again")
-    draft = Draft(Trees(db, repo.id), head.tree)
+        raise HubFailure(412, f"The branch {branch!r} is at {head.oid}: fetch it and commit again")
+    draft = TreeDraft(Trees(db, repo.id), head.tree)
     for change in changes:
         if isinstance(change, Delete):
             draft.delete(change.path, folder=change.folder)
@@ -239,7 +239,7 @@ def apply_commit(
 def _documents(lines: BinaryIO) -> Iterator[tuple[str, dict[str, Any]]]:
     while line := lines.readline(LINE_BYTES + 1):
         if len(line) > LINE_BYTES:
-            raise HubError(413, f"Files of more than {REGULAR_BYTES:,} bytes must be uploaded by LFS")
+            raise HubFailure(413, f"Files of more than {REGULAR_BYTES:,} bytes must be uploaded by LFS")
         if not line.strip():
             continue
         try:
@@ -302,7 +302,7 @@ def _large(db: sqlite3.Connection, repo: Repo, change: PutLarge) -> Entry:
 def reference_object(db: sqlite3.Connection, blobs: Blobs, repo_id: int, sha256: str, size: int) -> None:
     """Reference a content from a repository. ``db`` holds the write lock, so no other process deletes it."""
     if not blobs.path(sha256).exists():
-        raise HubError(503, "The content has been deleted since; try again")
+        raise HubFailure(503, "The content has been deleted since; try again")
     db.execute("INSERT OR IGNORE INTO objects VALUES (?, ?, ?)", (repo_id, sha256, size))
 
 

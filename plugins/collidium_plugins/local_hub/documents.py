@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from collidium_plugins.local_hub.accounts import Caller
+from collidium_plugins.local_hub.accounts import HubCaller
 from collidium_plugins.local_hub.failures import invalid
 from collidium_plugins.local_hub.names import Kind
 from collidium_plugins.local_hub.repositories import (
@@ -42,7 +42,7 @@ _SORTS: Final = {
 }
 
 
-def account_document(account: Caller) -> dict[str, Any]:
+def account_document(account: HubCaller) -> dict[str, Any]:
     """The response to whoami."""
     token = {
         "displayName": account.token_label,
@@ -64,7 +64,7 @@ def account_document(account: Caller) -> dict[str, Any]:
     }
 
 
-def _role(account: Caller) -> str:
+def _role(account: HubCaller) -> str:
     if account.may("manage-repos"):
         return "write"
     return "fineGrained" if account.may("write-repos") else "read"
@@ -163,7 +163,7 @@ class Query:
 
 
 def list_repos(
-    db: sqlite3.Connection, caller: Caller | None, query: Query
+    db: sqlite3.Connection, caller: HubCaller | None, query: Query
 ) -> tuple[list[dict[str, Any]], str | None]:
     """Return a page of the repositories that the caller may see, and the cursor of the next one."""
     key = _SORTS.get(query.sort)
@@ -199,7 +199,7 @@ def list_repos(
     return documents, cursor
 
 
-def _conditions(caller: Caller | None, query: Query) -> tuple[list[str], list[Any]]:
+def _conditions(caller: HubCaller | None, query: Query) -> tuple[list[str], list[Any]]:
     conditions = ["r.kind = ?", "(r.private = 0 OR r.owner_id = ?)"]
     values: list[Any] = [query.kind, sees_private_of(caller)]
     if query.author:

@@ -17,7 +17,7 @@ from collidium.errors import CollidiumError
 logger = logging.getLogger(__name__)
 
 
-class HubError(Exception):
+class HubFailure(Exception):
     """An error response: status, ``X-Error-Code``, further fields of the body, and further headers."""
 
     def __init__(
@@ -36,35 +36,35 @@ class HubError(Exception):
         self.headers = dict(headers or {})
 
 
-def invalid(message: str) -> HubError:
-    return HubError(400, message)
+def invalid(message: str) -> HubFailure:
+    return HubFailure(400, message)
 
 
-def not_signed_in() -> HubError:
-    return HubError(401, "A valid token of this hub is required")
+def not_signed_in() -> HubFailure:
+    return HubFailure(401, "A valid token of this hub is required")
 
 
-def repo_not_found(*, anonymous: bool) -> HubError:
+def repo_not_found(*, anonymous: bool) -> HubFailure:
     """The repository does not exist or is hidden from the caller; the response does not reveal which."""
-    return HubError(401 if anonymous else 404, "Repository not found", "RepoNotFound")
+    return HubFailure(401 if anonymous else 404, "Repository not found", "RepoNotFound")
 
 
-def revision_not_found(revision: str) -> HubError:
-    return HubError(404, f"No branch, tag or commit {revision!r}", "RevisionNotFound")
+def revision_not_found(revision: str) -> HubFailure:
+    return HubFailure(404, f"No branch, tag or commit {revision!r}", "RevisionNotFound")
 
 
-def entry_not_found(path: str) -> HubError:
-    return HubError(404, f"No file or folder {path!r} at this revision", "EntryNotFound")
+def entry_not_found(path: str) -> HubFailure:
+    return HubFailure(404, f"No file or folder {path!r} at this revision", "EntryNotFound")
 
 
-def as_hub_error(error: Exception) -> HubError:
+def as_hub_error(error: Exception) -> HubFailure:
     """Convert any error that a handler may raise."""
-    if isinstance(error, HubError):
+    if isinstance(error, HubFailure):
         return error
     if isinstance(error, CollidiumError):
-        return HubError(error.status, error.detail, headers=error.headers)
+        return HubFailure(error.status, error.detail, headers=error.headers)
     if isinstance(error, HTTPException):
-        return HubError(error.code or 500, error.description or error.name)
+        return HubFailure(error.code or 500, error.description or error.name)
     assert isinstance(error, sqlite3.OperationalError)  # noqa: S101 -- handlers are registered for no other
     logger.error("the hub's database: %s", error)
-    return HubError(503, "The hub's database is busy or its disk is full; try again soon")
+    return HubFailure(503, "The hub's database is busy or its disk is full; try again soon")

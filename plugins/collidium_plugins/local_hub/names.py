@@ -6,7 +6,7 @@ import re
 from typing import Final, Literal, TypeGuard
 
 from collidium.contracts.identity import ERASED, SSO_SUFFIX
-from collidium_plugins.local_hub.failures import HubError, invalid
+from collidium_plugins.local_hub.failures import HubFailure, invalid
 
 Kind = Literal["models", "datasets", "spaces"]
 KINDS: Final[tuple[Kind, ...]] = ("models", "datasets", "spaces")
@@ -92,6 +92,6 @@ def is_path(path: str) -> bool:
     """Whether a file may have this path."""
     try:
         check_path(path)
-    except HubError:
+    except HubFailure:
         return False
     return True

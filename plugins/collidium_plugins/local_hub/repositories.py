@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 
-from collidium_plugins.local_hub.accounts import Caller
+from collidium_plugins.local_hub.accounts import HubCaller
 from collidium_plugins.local_hub.failures import (
-    HubError,
+    HubFailure,
     invalid,
     not_signed_in,
     repo_not_found,
@@ -146,13 +146,13 @@ def select(tail: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RepositoryTarget:
     """The repository that a request names, and the caller."""
 
     kind: Kind
     namespace: str
     name: str
-    caller: Caller | None
+    caller: HubCaller | None
 
 
 def find(db: sqlite3.Connection, kind: Kind, namespace: str, name: str) -> Repo | None:
@@ -165,7 +165,7 @@ def find(db: sqlite3.Connection, kind: Kind, namespace: str, name: str) -> Repo 
     return repo_of_row(row) if row else None
 
 
-def readable(db: sqlite3.Connection, target: Target) -> Repo:
+def readable(db: sqlite3.Connection, target: RepositoryTarget) -> Repo:
     """Return the repository if the caller may see it; raises HubError otherwise."""
     repo = find(db, target.kind, target.namespace, target.name)
     caller = target.caller
@@ -174,25 +174,25 @@ def readable(db: sqlite3.Connection, target: Target) -> Repo:
     return repo
 
 
-def sees_private_of(caller: Caller | None) -> int | None:
+def sees_private_of(caller: HubCaller | None) -> int | None:
     """Return the id of the account whose private repositories the caller may see, if any."""
     return caller.id if caller is not None and caller.may("read-repos") else None
 
 
-def writable(db: sqlite3.Connection, target: Target, scope: str = "write-repos") -> Repo:
+def writable(db: sqlite3.Connection, target: RepositoryTarget, scope: str = "write-repos") -> Repo:
     """Return the repository if the caller owns it, by a token with the scope; raises HubError otherwise."""
     repo = readable(db, target)
     if target.caller is None:
         raise not_signed_in()
     if target.caller.id != repo.owner_id:
-        raise HubError(403, f"Only {repo.namespace} may change {repo.full_name}")
+        raise HubFailure(403, f"Only {repo.namespace} may change {repo.full_name}")
     _check_scope(target.caller, scope)
     return repo
 
 
-def _check_scope(caller: Caller, scope: str) -> None:
+def _check_scope(caller: HubCaller, scope: str) -> None:
     if not caller.may(scope):
-        raise HubError(403, f"This sign-in does not include {scope}: sign in again and allow it")
+        raise HubFailure(403, f"This sign-in does not include {scope}: sign in again and allow it")
 
 
 # -- create, change, delete ------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def _check_scope(caller: Caller, scope: str) -> None:
 
 def create(
     db: sqlite3.Connection,
-    caller: Caller | None,
+    caller: HubCaller | None,
     kind: object,
     namespace: object,
     name: object,
@@ -214,9 +214,9 @@ def create(
     if not is_name(name):
         raise invalid(_BAD_NAME)
     if namespace and (not isinstance(namespace, str) or namespace.lower() != caller.name.lower()):
-        raise HubError(403, f"{caller.name} cannot create repositories for other accounts")
+        raise HubFailure(403, f"{caller.name} cannot create repositories for other accounts")
     _check_scope(caller, "manage-repos")
-    target = Target(kind, caller.name, name, caller)
+    target = RepositoryTarget(kind, caller.name, name, caller)
     time = now()
     made = db.execute(
         "INSERT OR IGNORE INTO repos (kind, owner_id, name, private, created_at, modified_at) "
@@ -232,20 +232,20 @@ def create(
     return repo, bool(made.rowcount)
 
 
-def rename(db: sqlite3.Connection, target: Target, namespace: str, name: str) -> Repo:
+def rename(db: sqlite3.Connection, target: RepositoryTarget, namespace: str, name: str) -> Repo:
     """Rename the repository within the same account. Its old name becomes free."""
     repo = writable(db, target, "manage-repos")
     if namespace.lower() != repo.namespace.lower():
-        raise HubError(501, f"This hub cannot move repositories of {repo.namespace} to other accounts")
+        raise HubFailure(501, f"This hub cannot move repositories of {repo.namespace} to other accounts")
     if not is_name(name):
         raise invalid(_BAD_NAME)
     made = db.execute("UPDATE OR IGNORE repos SET name = ? WHERE id = ?", (name, repo.id))
     if not made.rowcount:
-        raise HubError(409, f"There is a repository {repo.namespace}/{name} already")
+        raise HubFailure(409, f"There is a repository {repo.namespace}/{name} already")
     return replace(repo, name=name)
 
 
-def set_private(db: sqlite3.Connection, target: Target, private: bool | None) -> Repo:
+def set_private(db: sqlite3.Connection, target: RepositoryTarget, private: bool | None) -> Repo:
     """Make the repository private or public; None changes nothing."""
     repo = writable(db, target, "manage-repos")
     if private is None:
@@ -254,7 +254,7 @@ def set_private(db: sqlite3.Connection, target: Target, private: bool | None) ->
     return replace(repo, private=private)
 
 
-def delete(db: sqlite3.Connection, target: Target) -> list[str]:
+def delete(db: sqlite3.Connection, target: RepositoryTarget) -> list[str]:
     """Delete the repository with its history; returns the contents that it referenced."""
     repo = writable(db, target, "manage-repos")
     contents = [row[0] for row in db.execute("SELECT sha256 FROM objects WHERE repo_id = ?", (repo.id,))]
@@ -283,7 +283,7 @@ def check_quota(db: sqlite3.Connection, repo_id: int, quota: int, more: int = 0)
         (repo_id,),
     ).fetchone()
     if held + more > quota:
-        raise HubError(
+        raise HubFailure(
             403,
             f"The account's repositories would take {held + more:,} bytes of a quota of {quota:,}: "
             "delete repositories that are not needed",
@@ -334,14 +334,14 @@ def add_ref(db: sqlite3.Connection, repo: Repo, kind: str, name: object, start: 
     commit = revision(db, repo, start)
     taken = db.execute("SELECT 1 FROM refs WHERE repo_id = ? AND name = ?", (repo.id, name)).fetchone()
     if taken:
-        raise HubError(409, f"There is a branch or tag {name!r} already")
+        raise HubFailure(409, f"There is a branch or tag {name!r} already")
     db.execute("INSERT INTO refs VALUES (?, ?, ?, ?)", (repo.id, kind, name, commit.oid))
 
 
 def delete_ref(db: sqlite3.Connection, repo: Repo, kind: str, name: str) -> None:
     """Delete a tag, or a branch other than ``main``. Its commits stay."""
     if kind == "branch" and name == MAIN:
-        raise HubError(403, f"The branch {MAIN!r} cannot be deleted")
+        raise HubFailure(403, f"The branch {MAIN!r} cannot be deleted")
     gone = db.execute(
         "DELETE FROM refs WHERE repo_id = ? AND kind = ? AND name = ?", (repo.id, kind, name)
     ).rowcount

@@ -17,7 +17,7 @@ from typing import Any, Final
 from collidium.errors import InvalidInput
 from collidium.runtime import display_names
 from collidium_plugins.local_hub import accounts
-from collidium_plugins.local_hub.accounts import Account, digest
+from collidium_plugins.local_hub.accounts import HubAccount, digest
 from collidium_plugins.local_hub.names import is_account_name
 from collidium_plugins.local_hub.openid import grants
 from collidium_plugins.local_hub.store import later, now
@@ -108,7 +108,7 @@ def _columns(heading: list[str]) -> list[str]:
 
 def add_people(
     db: sqlite3.Connection, people: Sequence[Person], known: Sequence[Problem], *, skip_existing: bool = False
-) -> list[Account]:
+) -> list[HubAccount]:
     """Create an account for each, or for none; ``skip_existing`` ignores those who have one.
 
     Raises InvalidInput with all problems, including the ``known`` ones.
@@ -130,7 +130,7 @@ def _invalid(problems: list[Problem]) -> InvalidInput:
 # -- sign-in links ---------------------------------------------------------------------------------------
 
 
-def make_link(db: sqlite3.Connection, account: Account) -> tuple[str, str]:
+def make_link(db: sqlite3.Connection, account: HubAccount) -> tuple[str, str]:
     """Create a secret that signs in once and replaces an earlier one; returns it and its expiry."""
     secret, expires_at = secrets.token_urlsafe(32), later(LINK_DAYS * 86_400)
     db.execute("DELETE FROM sign_in_links WHERE account_id = ? OR expires_at <= ?", (account.id, now()))
@@ -138,14 +138,14 @@ def make_link(db: sqlite3.Connection, account: Account) -> tuple[str, str]:
     return secret, expires_at
 
 
-def link_account(db: sqlite3.Connection, secret: str) -> Account | None:
+def link_account(db: sqlite3.Connection, secret: str) -> HubAccount | None:
     """Return the account that a link signs in; None for an invalid, used or expired one."""
     row = db.execute(
         f"SELECT {accounts.COLUMNS} FROM sign_in_links l JOIN accounts a ON a.id = l.account_id "  # noqa: S608 -- constant names
         "WHERE l.sha256 = ? AND l.expires_at > ?",
         (digest(secret), now()),
     ).fetchone()
-    return Account(*row) if row else None
+    return HubAccount(*row) if row else None
 
 
 def use_link(

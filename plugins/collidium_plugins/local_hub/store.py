@@ -27,7 +27,7 @@ from typing import Any, Final
 from collidium.files.data_directory import make_private, make_private_file
 from collidium.files.held import HeldFile, sweep
 from collidium.files.write_ahead_log import BUSY_SECONDS, use_write_ahead_log
-from collidium_plugins.local_hub.xet import Sessions
+from collidium_plugins.local_hub.xet import XetSessions
 
 #: Migrations, one per schema version. Released ones never change.
 VERSIONS: Final = sorted(Path(__file__).with_name("schema").glob("*.sql"))
@@ -173,7 +173,7 @@ class Store:
         make_private_file(directory / "hub.sqlite3")
         self.database = Database(directory / "hub.sqlite3")
         self.blobs = Blobs(directory / "blobs", directory / "uploads")
-        self.sessions = Sessions(self.blobs.uploads / "xet")
+        self.sessions = XetSessions(self.blobs.uploads / "xet")
         with self.database.writing() as db:
             self.upload_key = shared_secret(db, "uploads", secrets.token_bytes(32))
             self.xet_key = shared_secret(db, "xet", secrets.token_bytes(32))

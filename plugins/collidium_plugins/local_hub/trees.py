@@ -180,7 +180,7 @@ class Trees:
         return ((path, entry) for path, entry in self.walk(root) if not entry.is_directory)
 
 
-class Draft:
+class TreeDraft:
     """A directory with pending changes. Reads existing entries only as needed."""
 
     def __init__(self, trees: Trees, oid: str | None) -> None:
@@ -188,7 +188,7 @@ class Draft:
         self._oid = oid
         self._count = trees.count(oid) if oid else 0
         self._changes: dict[str, Entry | None] = {}
-        self._open: dict[str, Draft] = {}
+        self._open: dict[str, TreeDraft] = {}
 
     def put(self, path: Path, entry: Entry) -> None:
         """Add or replace a file; raises HubError if it would replace a folder or be below a file."""
@@ -241,10 +241,10 @@ class Draft:
         self._count += (entry is not None) - (self._get(name) is not None)
         self._changes[name] = entry
 
-    def _subdirectory(self, name: str) -> Draft:
+    def _subdirectory(self, name: str) -> TreeDraft:
         if name not in self._open:
             entry = self._get(name)
-            self._open[name] = Draft(self._trees, (entry and entry.oid) or None)
+            self._open[name] = TreeDraft(self._trees, (entry and entry.oid) or None)
         return self._open[name]
 
 

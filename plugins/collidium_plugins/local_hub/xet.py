@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from collidium.files.held import HeldFile
-from collidium_plugins.local_hub.failures import HubError, invalid
+from collidium_plugins.local_hub.failures import HubFailure, invalid
 
 #: Maximum size of a xorb as it is sent, and of its chunks together; the format's own limits.
 XORB_BYTES: Final = 65 * 1024**2
@@ -53,7 +53,7 @@ _HAS_SHA256: Final = 1 << 30
 _PIECE: Final = 1024**2
 
 
-class LostChunks(HubError):
+class LostChunks(HubFailure):
     """Xorbs of a session are missing or differ from what the client believes it sent."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class LostChunks(HubError):
 # -- sessions ----------------------------------------------------------------------------------------------
 
 
-class Sessions:
+class XetSessions:
     """The xorbs of unfinished uploads, at ``directory/ACCOUNT/REPOSITORY-PERIOD-RANDOM/HASH``."""
 
     def __init__(self, directory: Path) -> None:
@@ -84,7 +84,7 @@ class Sessions:
         """Return the directory of a session; raises HubError 404."""
         path = self._of(account_id) / name
         if not (re.fullmatch(rf"{repo_id}-[0-9]+-[0-9a-f]+", name) and path.is_dir()):
-            raise HubError(404, "This upload has expired: start it again")
+            raise HubFailure(404, "This upload has expired: start it again")
         return path
 
     def check_room(self, account_id: int, more: int, limit: int) -> None:
@@ -93,7 +93,7 @@ class Sessions:
         with suppress(FileNotFoundError):  # of a session that ends
             sizes += (path.stat().st_size for path in self._of(account_id).glob("*/*"))
         if len(sizes) > XORBS or sum(sizes) > limit:
-            raise HubError(
+            raise HubFailure(
                 403,
                 f"Recent uploads by Xet would take {sum(sizes):,} bytes: wait, or set HF_HUB_DISABLE_XET=1",
             )

@@ -35,13 +35,13 @@ class SsoIdentity(IdentityProvider):
 
     async def check(self) -> str:
         """Read the issuer's discovery document and keys."""
-        from collidium_plugins.webapps.sign_in.flow import Provider
+        from collidium_plugins.webapps.sign_in.flow import OAuthProvider
 
         if not self._issuer:
             return ""
         if "openid" not in self._scopes:
             raise ValueError("PLATFORM_OIDC_SCOPES has no `openid`")
-        provider = Provider(self._issuer, "PLATFORM_OIDC_ISSUER")
+        provider = OAuthProvider(self._issuer, "PLATFORM_OIDC_ISSUER")
         try:
             await provider.keys()
             offered = (await provider.endpoints()).scopes

@@ -13,7 +13,7 @@ from collidium.errors import UpstreamError
 from collidium_plugins.webapps import context, site
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.sign_in import routes
-from collidium_plugins.webapps.sign_in.flow import Client, Provider
+from collidium_plugins.webapps.sign_in.flow import OAuthClient, OAuthProvider
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -25,8 +25,8 @@ CALLBACK = f"{PREFIX}/callback"
 def make_blueprint(settings: Settings) -> Blueprint:
     """Make the pages below ``/sso`` for the provider of the settings."""
     secret = settings.oidc_client_secret.get_secret_value() if settings.oidc_client_secret else None
-    provider = Provider(settings.oidc_issuer, "PLATFORM_OIDC_ISSUER")
-    client = Client(provider, settings.oidc_client_id, secret)
+    provider = OAuthProvider(settings.oidc_issuer, "PLATFORM_OIDC_ISSUER")
+    client = OAuthClient(provider, settings.oidc_client_id, secret)
 
     async def sign_in() -> Response:
         """``GET /sso/sign-in?next=``: redirects to the provider"""

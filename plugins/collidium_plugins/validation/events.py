@@ -27,7 +27,7 @@ class MissingColumn(Exception):
     """A quantity needs a table or column that the dataset does not have."""
 
 
-class Block:
+class EventBlock:
     """A block of events.
 
     ``block["tracks.d0"]`` is a column of all events as a flat array; ``block.event("tracks")`` the index of

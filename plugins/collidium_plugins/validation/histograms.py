@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from collidium_plugins.validation.events import Block
+from collidium_plugins.validation.events import EventBlock
 
 Floats = npt.NDArray[np.float64]
 Kind = Literal["spectrum", "fraction", "mean", "deviation", "median", "width"]
@@ -64,16 +64,16 @@ class Quantity:
     y: str
     edges: Floats
     kind: Kind
-    fill: Callable[[Block], tuple[npt.NDArray[Any], ...]]
+    fill: Callable[[EventBlock], tuple[npt.NDArray[Any], ...]]
     spread: Floats | None = None
     labels: tuple[str, ...] = ()
     log: str = ""
 
 
-def one_number(name: str, title: str, kind: Kind, of: Callable[[Block], npt.NDArray[Any]]) -> Quantity:
+def one_number(name: str, title: str, kind: Kind, of: Callable[[EventBlock], npt.NDArray[Any]]) -> Quantity:
     """Return a quantity with a single bin, whose entries y are those that ``of`` returns."""
 
-    def fill(block: Block) -> tuple[npt.NDArray[Any], ...]:
+    def fill(block: EventBlock) -> tuple[npt.NDArray[Any], ...]:
         entries = of(block)
         return np.zeros(len(entries)), entries
 
@@ -97,7 +97,7 @@ class Accumulator:
         self.entries, self.sums, self.squares = (np.zeros(bins) for _ in range(3))
         self.table = np.zeros((bins, 0 if self.quantity.spread is None else len(self.quantity.spread) + 1))
 
-    def add(self, block: Block) -> None:
+    def add(self, block: EventBlock) -> None:
         """Add the entries of a block of events. Raises MissingColumn."""
         x, *rest = self.quantity.fill(block)
         place = np.searchsorted(self.quantity.edges, x, side="right") - 1
@@ -178,7 +178,7 @@ Verdict = Literal["agrees", "disagrees", "no reference"]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class HistogramComparison:
     """χ² of a histogram and its reference over common bins, and the verdict."""
 
     chi2: float
@@ -188,19 +188,19 @@ class Comparison:
     verdict: Verdict
 
 
-def compare(found: Histogram, reference: Reference | None) -> Comparison:
+def compare(found: Histogram, reference: Reference | None) -> HistogramComparison:
     """Compare a histogram with its reference.
 
     They disagree if the χ² of differences beyond the tolerance exceeds n + 4 √(2n) for n bins, which is four
     standard deviations above its mean.
     """
     if reference is None or not _same(found.edges, reference.edges):
-        return Comparison(0.0, 0, 0.0, "no reference")
+        return HistogramComparison(0.0, 0, 0.0, "no reference")
     variance = np.nan_to_num(found.error) ** 2 + np.nan_to_num(reference.error) ** 2
     both = np.isfinite(found.value) & np.isfinite(reference.value) & (variance > 0)
     number = int(both.sum())
     if not number:
-        return Comparison(0.0, 0, 0.0, "no reference")
+        return HistogramComparison(0.0, 0, 0.0, "no reference")
     difference = (found.value - reference.value)[both]
     free = np.broadcast_to(reference.tolerance, both.shape)[both]
     free = free * (np.abs(reference.value[both]) if reference.relative else 1.0)
@@ -210,7 +210,7 @@ def compare(found: Histogram, reference: Reference | None) -> Comparison:
         beyond = np.where(wrong, beyond, 0.0)
     chi2, chi2_beyond = (float((each**2 / variance[both]).sum()) for each in (difference, beyond))
     agrees = chi2_beyond <= number + _SIGNIFICANT * np.sqrt(2.0 * number)
-    return Comparison(chi2, number, chi2_beyond, "agrees" if agrees else "disagrees")
+    return HistogramComparison(chi2, number, chi2_beyond, "agrees" if agrees else "disagrees")
 
 
 def _same(edges: Floats, others: Floats) -> bool:

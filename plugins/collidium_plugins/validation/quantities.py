@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from collidium.physics.constants import ECAL_CODE, HCAL_CODE
 from collidium_plugins.validation import tracking
-from collidium_plugins.validation.events import Block
+from collidium_plugins.validation.events import EventBlock
 from collidium_plugins.validation.histograms import ETA_LABEL, PT_LABEL, Quantity, one_number
 
 Array = npt.NDArray[Any]
@@ -27,7 +27,7 @@ _PHOTONS: Final = np.array([4.5, 5.5, 9, 11, 18, 22, 45, 55, 90, 110])
 _PIONS: Final = np.round(0.4781 * 1.76 ** (np.arange(11) - 0.5), 4).astype(np.float64)
 
 
-def _cells(first_code: int, block: Block) -> Array:
+def _cells(first_code: int, block: EventBlock) -> Array:
     """Return the energies of the cells of a calorimeter, MeV."""
     code = block["calo_hits.detector"]
     return 1000 * block["calo_hits.total_energy"][(code >= first_code) & (code < first_code + 3)]
@@ -36,13 +36,13 @@ def _cells(first_code: int, block: Block) -> Array:
 def _cell_quantities() -> Iterator[Quantity]:
     for name, code, threshold in (("ECal", ECAL_CODE, 0.05), ("HCal", HCAL_CODE, 0.25)):
 
-        def spectrum(block: Block, code: int = code) -> tuple[Array, ...]:
+        def spectrum(block: EventBlock, code: int = code) -> tuple[Array, ...]:
             return (_cells(code, block),)
 
-        def below(block: Block, code: int = code, threshold: float = threshold) -> Array:
+        def below(block: EventBlock, code: int = code, threshold: float = threshold) -> Array:
             return np.asarray(_cells(code, block) < 0.999 * threshold)
 
-        def near(block: Block, code: int = code, threshold: float = threshold) -> Array:
+        def near(block: EventBlock, code: int = code, threshold: float = threshold) -> Array:
             cells = _cells(code, block)
             return (cells >= 0.999 * threshold) & (cells < 2 * threshold)
 
@@ -56,7 +56,7 @@ def _cell_quantities() -> Iterator[Quantity]:
         yield one_number(f"{low}_near_threshold", title, "fraction", near)
 
 
-def _photons(block: Block, *, barrel: bool) -> tuple[Array, ...]:
+def _photons(block: EventBlock, *, barrel: bool) -> tuple[Array, ...]:
     """Return the energy of unconverted photons, GeV, and its fraction in the ECal's active layers, %."""
     unconverted = np.ones(len(block.parent), bool)
     unconverted[block.parent[block.parent >= 0]] = False
@@ -68,13 +68,13 @@ def _photons(block: Block, *, barrel: bool) -> tuple[Array, ...]:
     return energy[chosen], 100 * block.deposited(calibrated=False)[chosen] / energy[chosen]
 
 
-def _pions(block: Block) -> tuple[Array, ...]:
+def _pions(block: EventBlock) -> tuple[Array, ...]:
     chosen = block.final & (np.abs(block["particles.pdg_id"]) == 211) & (np.abs(block.eta) < 3)
     energy = block["particles.energy"].astype(np.float64)[chosen]
     return block.pt[chosen], np.abs(block.deposited(calibrated=True)[chosen] / energy - 1)
 
 
-def _ratio(block: Block) -> Array:
+def _ratio(block: EventBlock) -> Array:
     """Return the calibrated energy of particles within |η| < 3 over their true energy, by event."""
     visible = block.final & ~np.isin(np.abs(block["particles.pdg_id"]), (12, 13, 14, 16))
     chosen, event = visible & (np.abs(block.eta) < 3), block.event("particles")
@@ -88,7 +88,7 @@ def _calorimeters() -> Iterator[Quantity]:
     yield from _cell_quantities()
     for part in ("barrel", "endcap"):
 
-        def fill(block: Block, barrel: bool = part == "barrel") -> tuple[Array, ...]:
+        def fill(block: EventBlock, barrel: bool = part == "barrel") -> tuple[Array, ...]:
             return _photons(block, barrel=barrel)
 
         x, spread = "energy (GeV)", np.linspace(0, 6, 1201)
@@ -108,30 +108,30 @@ def _calorimeters() -> Iterator[Quantity]:
 CALORIMETER_QUANTITIES: Final[tuple[Quantity, ...]] = tuple(_calorimeters())
 
 
-def _per_event(name: str, title: str, count: Callable[[Block], Array]) -> Quantity:
+def _per_event(name: str, title: str, count: Callable[[EventBlock], Array]) -> Quantity:
     """Return the mean over events of a number per event."""
     return one_number(f"{name}_per_event", f"{title} per event", "mean", count)
 
 
-def _listed(column: str) -> Callable[[Block], Array]:
+def _listed(column: str) -> Callable[[EventBlock], Array]:
     return lambda block: block.lengths(column)
 
 
-def _counted(block: Block, events: Array) -> Array:
+def _counted(block: EventBlock, events: Array) -> Array:
     return np.asarray(np.bincount(events, minlength=block.events))
 
 
-def _contributions(block: Block) -> Array:
+def _contributions(block: EventBlock) -> Array:
     lengths = block.inner_lengths("calo_hits.contrib_energies")
     return np.bincount(block.event("calo_hits"), lengths, block.events)
 
 
-def _collisions(block: Block) -> Array:
+def _collisions(block: EventBlock) -> Array:
     event, number = block.event("particles"), block["particles.vertex_primary"].astype(np.int64)
     return _counted(block, np.unique(np.stack([event, number]), axis=1)[0])
 
 
-def _final_charged(block: Block) -> Array:
+def _final_charged(block: EventBlock) -> Array:
     return np.asarray(block.final & (block["particles.charge"] != 0))
 
 
@@ -158,7 +158,7 @@ _MULTIPLICITIES: Final = (
 def _width_of_vertices(axis: str, title: str) -> Quantity:
     """Return the width of the distribution of collisions, mm or ns: the vertices of their first particles."""
 
-    def vertices(block: Block) -> Array:
+    def vertices(block: EventBlock) -> Array:
         prompt = np.flatnonzero(block["particles.primary"].astype(bool) & (block.parent < 0))
         event, number = block.event("particles"), block["particles.vertex_primary"].astype(np.int64)
         pairs = np.stack([event[prompt], number[prompt]])

@@ -18,7 +18,7 @@ from collidium.datasets.reading.shards import EventTable, blocks_of, common_even
 from collidium.datasets.reading.types import EventIds
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.runtime.progress import Progress, ProgressCount
-from collidium_plugins.validation.events import Block, MissingColumn
+from collidium_plugins.validation.events import EventBlock, MissingColumn
 from collidium_plugins.validation.histograms import (
     Accumulator,
     Floats,
@@ -135,7 +135,7 @@ def _histograms(
     missing: dict[str, str] = {}
     count = ProgressCount(progress, len(ids))
     for block_ids, rows in blocks_of(tables, ids):
-        block = Block(rows, len(block_ids))
+        block = EventBlock(rows, len(block_ids))
         for name, accumulator in accumulators.items():
             try:
                 accumulator.add(block)

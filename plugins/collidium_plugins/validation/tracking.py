@@ -1,7 +1,8 @@
 """The quantities of the tracker: efficiencies, residuals and pulls of tracks, residuals of hits, the field.
 
 Definitions are those of ACTS and of the production of the hosted datasets: a track is matched to the particle
-with at least half of its hits, or else is a fake; the denominator of efficiencies is :attr:`Block.findable`.
+with at least half of its hits, or else is a fake; the denominator of efficiencies is
+:attr:`EventBlock.findable`.
 
 Residuals of hits are compared without their tails, which are counted: 177 of 71,570 pixel hits make half of
 the sum of squares.
@@ -15,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from collidium_plugins.validation.events import Block, MissingColumn
+from collidium_plugins.validation.events import EventBlock, MissingColumn
 from collidium_plugins.validation.histograms import ETA_LABEL, PT_LABEL, Kind, Quantity, one_number
 
 Array = npt.NDArray[Any]
@@ -27,7 +28,7 @@ _PT: Final = np.array([1, 2.5, 5, 7.5, 10, 20, 30, 100])
 
 
 #: η and pT of the entries of a quantity.
-_Of = tuple[Callable[[Block], Array], Callable[[Block], Array]]
+_Of = tuple[Callable[[EventBlock], Array], Callable[[EventBlock], Array]]
 _FINDABLE: Final[_Of] = (lambda block: block.eta[block.findable], lambda block: block.pt[block.findable])
 _MEASURED: Final[_Of] = (
     lambda block: block.eta[block.measured[1]],
@@ -42,7 +43,7 @@ def _by_eta_and_pt(
     y: str,
     kind: Kind,
     of: _Of,
-    value: Callable[[Block], Array],
+    value: Callable[[EventBlock], Array],
     *,
     eta: Array = _COARSE_ETA,
     spread: Array | None = None,
@@ -50,22 +51,22 @@ def _by_eta_and_pt(
     """Yield a quantity in bins of η, with edges ``eta``, and in bins of pT."""
     of_eta, of_pt = of
 
-    def by_eta(block: Block) -> tuple[Array, ...]:
+    def by_eta(block: EventBlock) -> tuple[Array, ...]:
         return of_eta(block), value(block)
 
-    def by_pt(block: Block) -> tuple[Array, ...]:
+    def by_pt(block: EventBlock) -> tuple[Array, ...]:
         return of_pt(block), value(block)
 
     yield Quantity(f"{name}_eta", title, ETA_LABEL, y, eta, kind, by_eta, spread)
     yield Quantity(f"{name}_pt", title, PT_LABEL, y, _PT, kind, by_pt, spread, log="x")
 
 
-def _found(block: Block) -> Array:
+def _found(block: EventBlock) -> Array:
     findable = block.findable
     return block.found[findable]
 
 
-def _fake(block: Block) -> Array:
+def _fake(block: EventBlock) -> Array:
     return block.match < 0
 
 
@@ -92,7 +93,7 @@ def _wrapped(angle: Array) -> Array:
     return np.remainder(angle + np.pi, 2 * np.pi) - np.pi
 
 
-def _true(block: Block, name: str, particle: Array) -> Array:
+def _true(block: EventBlock, name: str, particle: Array) -> Array:
     if name in {"d0", "z0"}:
         return block[f"particles.perigee_{name}"][particle]
     px, py, pz = (block[f"particles.p{axis}"][particle].astype(np.float64) for axis in "xyz")
@@ -103,8 +104,8 @@ def _true(block: Block, name: str, particle: Array) -> Array:
     return block["particles.charge"][particle] / np.sqrt(px**2 + py**2 + pz**2)
 
 
-def _residual(block: Block, name: str) -> Array:
-    """Return measured minus true parameters of the tracks of :attr:`Block.measured`; mm, rad, 1/GeV."""
+def _residual(block: EventBlock, name: str) -> Array:
+    """Return measured minus true parameters of the tracks of :attr:`EventBlock.measured`; mm, rad, 1/GeV."""
     track, particle = block.measured
     if name == "pt":
         return block.track_pt[track] / block.pt[particle] - 1
@@ -112,7 +113,7 @@ def _residual(block: Block, name: str) -> Array:
     return _wrapped(difference) if name == "phi" else difference
 
 
-def _pull(block: Block, name: str) -> Array:
+def _pull(block: EventBlock, name: str) -> Array:
     track, particle = block.measured
     pull = _residual(block, name) / np.sqrt(_variance(block, name)[track])
     return np.where(np.abs(block["particles.pdg_id"][particle]) == 11, np.nan, pull)
@@ -123,7 +124,7 @@ _VARIANCES: Final = {"d0": 0, "z0": 2, "phi": 5, "theta": 9, "qop": 14}
 _ENTRIES: Final = 15
 
 
-def _variance(block: Block, name: str) -> Array:
+def _variance(block: EventBlock, name: str) -> Array:
     lengths = block.inner_lengths("tracks.covariance")
     if np.any(lengths != _ENTRIES):
         raise MissingColumn(f"no {_ENTRIES} entries in each covariance of table tracks")
@@ -144,7 +145,7 @@ def _residuals() -> Iterator[Quantity]:
     for name, (label, unit, factor, widest) in _PARAMETERS.items():
         spread = np.linspace(-widest, widest, 2001)
 
-        def value(block: Block, name: str = name, factor: float = factor) -> Array:
+        def value(block: EventBlock, name: str = name, factor: float = factor) -> Array:
             return factor * _residual(block, name)
 
         title, y = f"Resolution of {label} (half of the central 68%)", f"resolution ({unit})"
@@ -153,7 +154,7 @@ def _residuals() -> Iterator[Quantity]:
         yield from _by_eta_and_pt(f"bias_{name}", title, y, "median", _MEASURED, value, spread=spread)
     for name, label in (("d0", "d0"), ("z0", "z0"), ("phi", "φ"), ("theta", "θ"), ("qop", "q/p")):
 
-        def pull(block: Block, name: str = name) -> Array:
+        def pull(block: EventBlock, name: str = name) -> Array:
             return _pull(block, name)
 
         title, spread = f"Pull width of {label}, without electrons", np.linspace(-10, 10, 2001)
@@ -163,7 +164,7 @@ def _residuals() -> Iterator[Quantity]:
 # -- hits and the field ----------------------------------------------------------------------------------
 
 
-def _field(block: Block) -> tuple[Array, ...]:
+def _field(block: EventBlock) -> tuple[Array, ...]:
     chosen, field = block.fields
     return block.eta[chosen], field
 
@@ -175,7 +176,7 @@ _TAILS: Final = {"phi": (75.0, 110.0), "along": (75.0, 750.0)}
 _FAR: Final = 25.0
 
 
-def _hit_residual(block: Block, axis: str) -> tuple[Array, ...]:
+def _hit_residual(block: EventBlock, axis: str) -> tuple[Array, ...]:
     """Return measured minus true positions of hits, µm: in rφ, or in z (barrels) and r (endcaps)."""
     at, true = (
         {name: block[f"tracker_hits.{prefix}{name}"].astype(np.float64) for name in "xyz"}
@@ -191,7 +192,7 @@ def _hit_residual(block: Block, axis: str) -> tuple[Array, ...]:
     return code, np.where(np.abs(residual) < np.where(code < 3, *_TAILS[axis]), residual, np.nan)
 
 
-def _hit_chi2(block: Block) -> tuple[Array, ...]:
+def _hit_chi2(block: EventBlock) -> tuple[Array, ...]:
     """Return the squared distance of hits from true crossings over its variance."""
     square = sum(
         (block[f"tracker_hits.{axis}"].astype(np.float64) - block[f"tracker_hits.true_{axis}"]) ** 2
@@ -201,12 +202,12 @@ def _hit_chi2(block: Block) -> tuple[Array, ...]:
     return block["tracker_hits.detector"], np.asarray(square / variance)
 
 
-def _near_hit_chi2(block: Block) -> tuple[Array, ...]:
+def _near_hit_chi2(block: EventBlock) -> tuple[Array, ...]:
     code, chi2 = _hit_chi2(block)
     return code, np.where(chi2 < _FAR, chi2, np.nan)
 
 
-def _hit_tails(block: Block) -> tuple[Array, ...]:
+def _hit_tails(block: EventBlock) -> tuple[Array, ...]:
     code, chi2 = _hit_chi2(block)
     return code, chi2 >= _FAR
 

@@ -22,7 +22,7 @@ from collidium.runtime.http_client import HttpClient
 from collidium.runtime.network import BoundedTransport
 from collidium.sessions import Session, Sessions
 from collidium.settings import Settings
-from collidium_plugins.webapps.sign_in.flow import Client, Provider
+from collidium_plugins.webapps.sign_in.flow import OAuthClient, OAuthProvider
 
 #: Method, rule below the blueprint's prefix ("" for the prefix itself), and handler.
 Route = tuple[str, str, Callable[..., Awaitable[Response]]]
@@ -78,7 +78,7 @@ class Web:
     hub_url: str
     sessions: Sessions
     #: The OAuth client for the hub.
-    sign_in: Client
+    sign_in: OAuthClient
     #: Whether the plugin `oidc` offers another provider.
     single_sign_on: bool
     #: Returns the version of a challenge's leaderboard by the challenge's name.
@@ -95,7 +95,7 @@ async def opened(app: Quart, settings: Settings, standalone: Standalone | None) 
         transport = over_http() if standalone else in_process(app)
         client = Backend(backend, token="", admin_token="", transport=transport)
         await stack.enter_async_context(client)
-        provider = Provider(hub_url)
+        provider = OAuthProvider(hub_url)
         stack.push_async_callback(provider.close)
         secret = settings.oauth_client_secret.get_secret_value() if settings.oauth_client_secret else None
         app.extensions[_EXTENSION] = Web(
@@ -104,7 +104,7 @@ async def opened(app: Quart, settings: Settings, standalone: Standalone | None) 
             client.backend if standalone else "",
             hub_url,
             sessions,
-            Client(provider, settings.oauth_client_id, secret),
+            OAuthClient(provider, settings.oauth_client_id, secret),
             single_sign_on=SINGLE_SIGN_ON in app.blueprints,
             board_version=partial(_version_by_call, client) if standalone else _version_in_platform(),
         )

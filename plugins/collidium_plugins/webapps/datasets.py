@@ -40,7 +40,7 @@ _OFFERED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ShownColumn:
     """A column of a table with the values of one event."""
 
     name: str
@@ -130,9 +130,9 @@ async def _card(entry: DatasetEntry) -> tuple[RepoCard | None, Markup]:
 # -- columns ---------------------------------------------------------------------------------------------
 
 
-async def _tables(entry: DatasetEntry) -> tuple[Mapping[str, Sequence[Column]], str]:
+async def _tables(entry: DatasetEntry) -> tuple[Mapping[str, Sequence[ShownColumn]], str]:
     """The columns of each table with their values in the first event, or an error message."""
-    calls: SharedCalls[tuple[str, str, str], Mapping[str, Sequence[Column]]] = (
+    calls: SharedCalls[tuple[str, str, str], Mapping[str, Sequence[ShownColumn]]] = (
         current_app.extensions.setdefault(_EXTENSION, SharedCalls(TTLCache(_KEPT, _KEPT_SECONDS)))
     )
     try:
@@ -141,7 +141,7 @@ async def _tables(entry: DatasetEntry) -> tuple[Mapping[str, Sequence[Column]], 
         return {}, error_text(error)
 
 
-async def _columns(entry: DatasetEntry) -> Mapping[str, Sequence[Column]]:
+async def _columns(entry: DatasetEntry) -> Mapping[str, Sequence[ShownColumn]]:
     revision = None if entry.sample else entry.revision
     event = await backend().event(entry.config, entry.first_event or 0, repo=entry.repo, revision=revision)
     return await asyncio.to_thread(
@@ -152,9 +152,9 @@ async def _columns(entry: DatasetEntry) -> Mapping[str, Sequence[Column]]:
     )
 
 
-def _column(field: pa.Field[Any], values: pa.ChunkedArray[Any]) -> Column:
+def _column(field: pa.Field[Any], values: pa.ChunkedArray[Any]) -> ShownColumn:
     unit = (field.metadata or {}).get(b"unit", b"").decode()
-    found = Column(field.name, str(field.type), unit, len(values))
+    found = ShownColumn(field.name, str(field.type), unit, len(values))
     if field.name.endswith("_id") or not (
         pa.types.is_floating(field.type) or pa.types.is_integer(field.type)
     ):
@@ -167,7 +167,7 @@ def _column(field: pa.Field[Any], values: pa.ChunkedArray[Any]) -> Column:
     # Without outliers, which would leave all others in a single bin.
     begin, end = (float(edge) for edge in np.quantile(numbers, _SHOWN))
     bars = np.histogram(numbers, BINS, (begin, end) if end > begin else (begin - 0.5, begin + 0.5))[0]
-    return Column(found.name, found.kind, unit, found.count, low, high, bars.tolist())
+    return ShownColumn(found.name, found.kind, unit, found.count, low, high, bars.tolist())
 
 
 # -- code snippets --------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ class Board:
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class FrontOverview:
     """Responses of the backend; None for failed ones."""
 
     tasks: Sequence[TaskCard] | None
@@ -63,14 +63,14 @@ class Overview:
 
 async def show() -> Response:
     """``GET /``"""
-    calls: SharedCalls[None, Overview] = current_app.extensions.setdefault(
+    calls: SharedCalls[None, FrontOverview] = current_app.extensions.setdefault(
         _EXTENSION, SharedCalls(TTLCache(1, KEPT_SECONDS))
     )
     overview = await calls.run(None, _ask)
     return await render("front.html", overview=overview, backend_url=web().api_base or origin())
 
 
-async def _ask() -> Overview:
+async def _ask() -> FrontOverview:
     server = backend()
     tasks, challenges, datasets, models = await asyncio.gather(
         _or_error(server.tasks()),
@@ -87,7 +87,7 @@ async def _ask() -> Overview:
     ]
     if isinstance(datasets, Page) and datasets.warning:
         reasons.append(datasets.warning)
-    return Overview(
+    return FrontOverview(
         tasks=None if isinstance(tasks, CollidiumError) else tasks.items,
         challenges=() if isinstance(challenges, CollidiumError) else current(challenges),
         boards=sorted(

@@ -28,7 +28,7 @@ MAX_PARTS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BatchPart:
     """Events ``first_event`` to ``first_event + events - 1`` of a job.
 
     All parts have the job's seed. An event depends on the seed and its number only, not on the split.
@@ -39,7 +39,7 @@ class Part:
     events: int
 
 
-def parts(job: Job, events_per_part: int, max_parts: int = MAX_PARTS) -> tuple[Part, ...]:
+def parts(job: Job, events_per_part: int, max_parts: int = MAX_PARTS) -> tuple[BatchPart, ...]:
     """Split a job into parts of consecutive events, with ids from 0.
 
     Parts have at most ``events_per_part`` events (0: all), and more if there were more than ``max_parts``
@@ -47,7 +47,7 @@ def parts(job: Job, events_per_part: int, max_parts: int = MAX_PARTS) -> tuple[P
     """
     number = min(-(-job.events // (events_per_part or job.events)), max_parts)
     ranges = (part_events(job.events, index, number) for index in range(number))
-    return tuple(Part(index, events.start, len(events)) for index, events in enumerate(ranges))
+    return tuple(BatchPart(index, events.start, len(events)) for index, events in enumerate(ranges))
 
 
 #: The time limit of a part: a multiple of the expected time, plus minutes for starting the pipeline and the
@@ -84,7 +84,7 @@ class Allocation:
         return [f"--{option}={value}" for option, value in named.items() if value] + [shared]
 
 
-def minutes(job: Job, parts: Sequence[Part], parts_per_node: int = 1) -> int:
+def minutes(job: Job, parts: Sequence[BatchPart], parts_per_node: int = 1) -> int:
     """Return the time limit of each part."""
     longest = job.node_seconds * max(part.events for part in parts) / job.events * parts_per_node
     return ceil(TIME_FACTOR * longest / 60) + EXTRA_MINUTES
@@ -92,7 +92,7 @@ def minutes(job: Job, parts: Sequence[Part], parts_per_node: int = 1) -> int:
 
 def script(
     job: Job,
-    parts: Sequence[Part],
+    parts: Sequence[BatchPart],
     command: PipelineCommand,
     directory: PurePath,
     allocation: Allocation = Allocation(),

@@ -92,7 +92,7 @@ def _word(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskStatus:
+class ArrayTaskStatus:
     """The status of an array task, which simulates one part."""
 
     index: int
@@ -103,7 +103,7 @@ class TaskStatus:
     reason: str | None = None
 
 
-def job_status(tasks: Collection[TaskStatus], parts: int) -> JobStatus:
+def job_status(tasks: Collection[ArrayTaskStatus], parts: int) -> JobStatus:
     """Return the status of a job with ``parts`` parts from those of its tasks.
 
     A job has ended when all tasks have: completed if all completed, else failed if any failed, else
@@ -128,15 +128,15 @@ def _together(reached: set[JobState]) -> JobState:
     return next(state for state in _STRONGEST if state in reached)
 
 
-def _node_hours(tasks: Collection[TaskStatus]) -> Decimal | None:
+def _node_hours(tasks: Collection[ArrayTaskStatus]) -> Decimal | None:
     known = [task.node_seconds for task in tasks if task.node_seconds is not None]
     return Decimal(sum(known) / 3600).quantize(Decimal("0.001")) if known else None
 
 
-def _reason(tasks: Collection[TaskStatus], parts: int) -> str | None:
+def _reason(tasks: Collection[ArrayTaskStatus], parts: int) -> str | None:
     """Return the first reason of the worst state, and the number of tasks in that state."""
     for state in (JobState.FAILED, JobState.CANCELLED, JobState.UNKNOWN, JobState.QUEUED):
-        concerned: Sequence[TaskStatus] = sorted(
+        concerned: Sequence[ArrayTaskStatus] = sorted(
             (task for task in tasks if task.state == state), key=lambda task: task.index
         )
         explained = [task for task in concerned if task.reason]
@@ -176,7 +176,7 @@ class TaskRecord:
         code, began, ended = numbers
         return cls(int(code), began, ended)
 
-    def status(self, index: int, parts_per_node: int = 1, *, cancelled: bool = False) -> TaskStatus:
+    def status(self, index: int, parts_per_node: int = 1, *, cancelled: bool = False) -> ArrayTaskStatus:
         """Return the status of the task; the time of a shared node is divided by the parts on it.
 
         If the job was to be ``cancelled``, a task that SIGTERM ended is cancelled. Otherwise the task reached
@@ -184,11 +184,11 @@ class TaskRecord:
         """
         seconds = max(self.ended - self.began, 0.0) / parts_per_node
         if self.exit_code == 0:
-            return TaskStatus(index, JobState.COMPLETED, seconds)
+            return ArrayTaskStatus(index, JobState.COMPLETED, seconds)
         if self.exit_code == _TERMINATED and cancelled:
-            return TaskStatus(index, JobState.CANCELLED, seconds, "cancelled")
+            return ArrayTaskStatus(index, JobState.CANCELLED, seconds, "cancelled")
         reason = "terminated" if self.exit_code == _TERMINATED else f"exit code {self.exit_code}"
-        return TaskStatus(index, JobState.FAILED, seconds, reason)
+        return ArrayTaskStatus(index, JobState.FAILED, seconds, reason)
 
 
 @dataclass(frozen=True, slots=True)

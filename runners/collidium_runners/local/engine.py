@@ -21,7 +21,7 @@ from collidium.runtime.logs import last_line, single_line
 from collidium.settings import Settings
 from collidium_runners.command import PipelineCommand, job_name
 from collidium_runners.local.processes import PROC, boot, with_variable
-from collidium_runners.local.records import JobSpecification, Record, tail
+from collidium_runners.local.records import FolderRecord, JobSpecification, tail
 from collidium_runners.local.shepherd import STOP_SECONDS
 from collidium_runners.spool.engine import REMOVED, JobFolders, JobLimits, Run, discard
 from collidium_runners.spool.jobs import SpooledJobs, SpooledRunner
@@ -122,10 +122,10 @@ class LocalEngine:
         lines = [single_line(line) for line in written.splitlines() if line.strip()]
         return lines[-_LOG_LINES:]
 
-    def _record(self, name: str) -> Record:
-        return Record(self.directory / "processes" / name)
+    def _record(self, name: str) -> FolderRecord:
+        return FolderRecord(self.directory / "processes" / name)
 
-    def _run(self, record: Record) -> Run | None:
+    def _run(self, record: FolderRecord) -> Run | None:
         started = record.started
         if started is None:
             return None
@@ -155,7 +155,7 @@ class LocalEngine:
         return f"PLATFORM_PIPELINE_COMMAND: there is no program {self.command.program} on this machine"
 
 
-def _begin(record: Record) -> None:
+def _begin(record: FolderRecord) -> None:
     """Start a shepherd; return when it, or another one for the job, has started."""
     try:
         done = subprocesses.run(
@@ -170,7 +170,7 @@ def _begin(record: Record) -> None:
         raise RunnerUnavailable(_NOT_BEGUN) from ShepherdError(last_line(done.stderr))
 
 
-def _kill(record: Record) -> None:
+def _kill(record: FolderRecord) -> None:
     """Kill all processes of a job and its shepherd. Raises RunnerUnavailable if any survives."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while left := with_variable(MARK, record.name):

@@ -16,7 +16,7 @@ _DEAD: Final = frozenset("ZXx")
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class JobProcess:
     """A process, distinguished from others that had or will have the same id."""
 
     pid: int
@@ -46,12 +46,12 @@ class Process:
             finally:
                 os.close(descriptor)
 
-    def descendants(self) -> list[Process]:
+    def descendants(self) -> list[JobProcess]:
         """Return the children of this process, their children, and so on; none if it has ended."""
         if not self.is_alive:
             return []
         found = {self.pid}
-        family: list[Process] = []
+        family: list[JobProcess] = []
         while more := _matching(lambda status: status.parent in found and status.pid not in found):
             family += more
             found.update(process.pid for process in more)
@@ -61,7 +61,7 @@ class Process:
         return status.start == self.start and status.state not in _DEAD
 
 
-def with_variable(name: str, value: str) -> list[Process]:
+def with_variable(name: str, value: str) -> list[JobProcess]:
     """Return the processes with that variable in their initial environment."""
     wanted = f"{name}={value}".encode()
     return _matching(lambda status: wanted in _environment(status.pid).split(b"\0"))
@@ -98,10 +98,10 @@ def _environment(pid: int) -> bytes:
         return b""
 
 
-def _matching(wanted: Callable[[_Status], bool]) -> list[Process]:
+def _matching(wanted: Callable[[_Status], bool]) -> list[JobProcess]:
     here = boot()
     return [
-        Process(status.pid, status.start, here)
+        JobProcess(status.pid, status.start, here)
         for status in _all()
         if wanted(status) and status.state not in _DEAD
     ]

@@ -22,7 +22,7 @@ from typing import IO, Final, TypeVar
 import msgspec
 
 from collidium.files import durable, untrusted
-from collidium_runners.local.processes import Process
+from collidium_runners.local.processes import JobProcess
 
 logger = logging.getLogger(__name__)
 
@@ -42,10 +42,10 @@ class JobSpecification:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartRecord:
     """The start of a shepherd; ``at`` in seconds since 1970."""
 
-    shepherd: Process
+    shepherd: JobProcess
     at: float
 
 
@@ -59,10 +59,10 @@ class Ended:
 
 #: Maximum size of a record: a command and its environment.
 _LONGEST: Final = 1024**2
-_FILES: Final = {JobSpecification: "job.json", Started: "started.json", Ended: "ended.json"}
+_FILES: Final = {JobSpecification: "job.json", StartRecord: "started.json", Ended: "ended.json"}
 
 
-class Record:
+class FolderRecord:
     """The files of one job."""
 
     def __init__(self, folder: Path) -> None:
@@ -76,14 +76,14 @@ class Record:
         return self._read(JobSpecification)
 
     @property
-    def started(self) -> Started | None:
-        return self._read(Started)
+    def started(self) -> StartRecord | None:
+        return self._read(StartRecord)
 
     @property
     def ended(self) -> Ended | None:
         return self._read(Ended)
 
-    def write(self, record: JobSpecification | Started | Ended) -> None:
+    def write(self, record: JobSpecification | StartRecord | Ended) -> None:
         """Write a record atomically and durably."""
         durable.replace(self.folder / _FILES[type(record)], msgspec.json.encode(record).decode())
 
@@ -105,7 +105,7 @@ LOG_BYTES: Final = 10 * 1024**2
 _TAIL_BYTES: Final = 65536
 
 
-class Log:
+class FolderLog:
     """The files ``log`` and ``log.1`` in a folder."""
 
     def __init__(self, folder: Path) -> None:

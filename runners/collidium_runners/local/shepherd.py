@@ -20,8 +20,8 @@ from typing import Final
 
 from collidium.files.held import lock
 from collidium.runtime.subprocesses import prctl, signal_group
-from collidium_runners.local.processes import Process
-from collidium_runners.local.records import Ended, JobSpecification, Log, Record, Started
+from collidium_runners.local.processes import JobProcess
+from collidium_runners.local.records import Ended, FolderLog, FolderRecord, JobSpecification, StartRecord
 
 #: Seconds between SIGTERM and SIGKILL.
 STOP_SECONDS: Final = 2.0
@@ -39,7 +39,7 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 def main(folder: Path) -> int:
     """Start a shepherd unless the job has had one; return 0 once one has started, else 1."""
     os.umask(0o077)
-    record = Record(folder)
+    record = FolderRecord(folder)
     if not _lock(record.lock):
         return _wait_for_the_other(record)
     if record.started:
@@ -59,7 +59,7 @@ def _lock(file: Path) -> bool:
     return lock(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
-def _wait_for_the_other(record: Record) -> int:
+def _wait_for_the_other(record: FolderRecord) -> int:
     deadline = time.monotonic() + BEGIN_SECONDS
     while not record.started:
         if time.monotonic() > deadline:
@@ -68,8 +68,8 @@ def _wait_for_the_other(record: Record) -> int:
     return 0
 
 
-def _watch(record: Record, begin: int) -> None:
-    specification, itself = record.specification, Process.of(os.getpid())
+def _watch(record: FolderRecord, begin: int) -> None:
+    specification, itself = record.specification, JobProcess.of(os.getpid())
     if specification is None or itself is None:
         raise RuntimeError(f"{record.folder} has no job")
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -79,16 +79,16 @@ def _watch(record: Record, begin: int) -> None:
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
     processes = JobProcesses(itself)
     signal.signal(signal.SIGTERM, lambda *_: processes.stop())
-    record.write(Started(itself, time.time()))
+    record.write(StartRecord(itself, time.time()))
     os.write(begin, b"1")
     os.close(begin)
-    ended = Ended(processes.run(specification, Log(record.folder)), time.time())
+    ended = Ended(processes.run(specification, FolderLog(record.folder)), time.time())
     while not _wrote(record, ended):
         # Retry, as no other process knows the exit code.
         time.sleep(RETRY_SECONDS)
 
 
-def _wrote(record: Record, ended: Ended) -> bool:
+def _wrote(record: FolderRecord, ended: Ended) -> bool:
     try:
         record.write(ended)
     except FileNotFoundError:
@@ -101,12 +101,12 @@ def _wrote(record: Record, ended: Ended) -> bool:
 class JobProcesses:
     """The processes of the job."""
 
-    def __init__(self, shepherd: Process) -> None:
+    def __init__(self, shepherd: JobProcess) -> None:
         self._shepherd = shepherd
         self._stopped = False
         self._pipeline: subprocess.Popen[bytes] | None = None
 
-    def run(self, specification: JobSpecification, log: Log) -> int:
+    def run(self, specification: JobSpecification, log: FolderLog) -> int:
         """Run the pipeline to its end; return its exit code, or 128 plus the number of a signal."""
         if self._stopped:
             return 128 + signal.SIGTERM

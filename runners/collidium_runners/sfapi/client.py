@@ -85,7 +85,7 @@ class Tokens:
         self._client = self._make()
 
 
-class Client(AsyncClient):  # type: ignore[misc]  # the library ships no types
+class ApiClient(AsyncClient):  # type: ignore[misc]  # the library ships no types
     """The library's client with calls that are limited in rate, sent once, and limited in time.
 
     Calls raise only RunnerUnavailable. Callers validate the content of responses.

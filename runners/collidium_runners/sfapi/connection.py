@@ -31,8 +31,8 @@ from collidium_runners.outputs import (
     shards,
     with_checksums,
 )
-from collidium_runners.sfapi.client import NOT_FOUND, BadAnswer, Client
-from collidium_runners.sfapi.queue import Queue
+from collidium_runners.sfapi.client import NOT_FOUND, ApiClient, BadAnswer
+from collidium_runners.sfapi.queue import QueuedJobs
 from collidium_runners.sfapi.runner import Site
 
 #: Size of a chunk in bytes, which is in memory for each file that is being downloaded.
@@ -54,7 +54,7 @@ class Output:
     """The files that the parts of one job wrote below ``source`` on the machine."""
 
     def __init__(
-        self, client: Client, machine: Machine, name: str, source: PurePosixPath, parts: int
+        self, client: ApiClient, machine: Machine, name: str, source: PurePosixPath, parts: int
     ) -> None:
         self._client = client
         self._machine = machine
@@ -193,7 +193,7 @@ async def _few_at_once(work: Callable[[T], Awaitable[U]], items: Iterable[T]) ->
 class Machine:
     """Operations on one machine, each of several calls and limited to ``seconds``."""
 
-    def __init__(self, client: Client, name: str, seconds: float) -> None:
+    def __init__(self, client: ApiClient, name: str, seconds: float) -> None:
         self._client = client
         self._name = name
         self._seconds = seconds
@@ -256,14 +256,14 @@ class Machine:
             raise RunnerUnavailable(f"the batch API's response to {what} is invalid") from None
 
 
-class Connection:
+class ApiConnection:
     """Client, machine and queue of a complete ``site``. Connects when first used."""
 
     def __init__(self, site: Site) -> None:
         settings = site.settings
         self._directory = site.directory
         self._name = settings.sfapi_machine
-        self.client = Client(
+        self.client = ApiClient(
             settings.sfapi_client_id,
             site.key(),
             settings.sfapi_url.rstrip("/"),
@@ -272,7 +272,7 @@ class Connection:
             settings.sfapi_call_seconds,
         )
         self.machine = Machine(self.client, self._name, settings.sfapi_submit_seconds)
-        self.queue = Queue(self.client, self._name)
+        self.queue = QueuedJobs(self.client, self._name)
 
     def output(self, handle: Handle) -> Output:
         """Return the output of a job."""

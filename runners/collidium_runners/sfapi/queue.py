@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from collidium.contracts.runner import JobState, RunnerError, RunnerUnavailable
-from collidium_runners.batch.states import TaskStatus, state_of
+from collidium_runners.batch.states import ArrayTaskStatus, state_of
 from collidium_runners.command import job_name
-from collidium_runners.sfapi.client import TOO_LONG, BadAnswer, Client
+from collidium_runners.sfapi.client import TOO_LONG, ApiClient, BadAnswer
 
 logger = logging.getLogger(__name__)
 
@@ -27,13 +27,13 @@ LOOK_BACK: Final = timedelta(days=30)
 
 Row = Mapping[str, Any]
 #: Tasks of a job by index.
-Tasks = dict[int, TaskStatus]
+Tasks = dict[int, ArrayTaskStatus]
 
 
-class Queue:
+class QueuedJobs:
     """The jobs of one machine."""
 
-    def __init__(self, client: Client, machine: str) -> None:
+    def __init__(self, client: ApiClient, machine: str) -> None:
         self._client = client
         self._machine = machine
         self._turns = asyncio.Semaphore(CALLS_AT_ONCE)
@@ -131,13 +131,13 @@ def named(rows: Iterable[Row], name: str) -> list[Row]:
     return [row for row in rows if name in (row.get("jobname"), row.get("name"))]
 
 
-def by_job(rows: Iterable[Row]) -> dict[int, dict[int, TaskStatus]]:
+def by_job(rows: Iterable[Row]) -> dict[int, dict[int, ArrayTaskStatus]]:
     """Return the tasks of each job by index.
 
     A requeued task has several rows, of which the latest counts. Rows of job steps and invalid rows are
     ignored.
     """
-    jobs: dict[int, dict[int, TaskStatus]] = {}
+    jobs: dict[int, dict[int, ArrayTaskStatus]] = {}
     for row in sorted(rows, key=_moment):
         if match := _TASK.fullmatch(_text(row, "jobid")):
             for index in _indices(match):
@@ -160,10 +160,10 @@ def _indices(match: re.Match[str]) -> set[int]:
     return indices
 
 
-def _status(row: Row, index: int) -> TaskStatus:
+def _status(row: Row, index: int) -> ArrayTaskStatus:
     data = _text(row, "state")
     state = state_of(data)
-    return TaskStatus(index, state, _node_seconds(row), _reason(row, state, data))
+    return ArrayTaskStatus(index, state, _node_seconds(row), _reason(row, state, data))
 
 
 def _node_seconds(row: Row) -> float | None:

@@ -25,12 +25,12 @@ from collidium.contracts.runner import (
 from collidium.errors import ConfigurationError
 from collidium.runtime.shared_calls import SharedCalls
 from collidium.settings import Settings
-from collidium_runners.batch.script import Allocation, Part, parts, script
-from collidium_runners.batch.states import BatchRunner, Handle, TaskStatus, job_status
+from collidium_runners.batch.script import Allocation, BatchPart, parts, script
+from collidium_runners.batch.states import ArrayTaskStatus, BatchRunner, Handle, job_status
 from collidium_runners.command import PipelineCommand
 
 if TYPE_CHECKING:
-    from collidium_runners.sfapi.connection import Connection
+    from collidium_runners.sfapi.connection import ApiConnection
     from collidium_runners.sfapi.queue import Tasks
 
 _BEGIN: Final = "-----BEGIN "
@@ -96,11 +96,11 @@ class Site:
             raise ConfigurationError(f"PLATFORM_SFAPI_KEY_FILE: {key_file} has no private key in PEM")
         return text
 
-    def split(self, job: Job) -> tuple[Part, ...]:
+    def split(self, job: Job) -> tuple[BatchPart, ...]:
         """Return the parts of a job."""
         return parts(job, self.settings.sfapi_events_per_part)
 
-    def script(self, job: Job, job_parts: tuple[Part, ...]) -> str:
+    def script(self, job: Job, job_parts: tuple[BatchPart, ...]) -> str:
         """Return the batch script. Raises RunnerRefused for a job that cannot be written as one."""
         allocation = Allocation(
             account=self.settings.sfapi_account,
@@ -127,7 +127,7 @@ class SfapiRunner(BatchRunner):
         super().__init__()
         self._site = site
         self._connecting = asyncio.Lock()
-        self._connected: Connection | None = None
+        self._connected: ApiConnection | None = None
         #: Progress of watched jobs: recent results, calls for them, and the last results.
         self._fresh = TLRUCache[str, "JobProgress | None", float](_WATCHED, self._fresh_until)
         self._asking = SharedCalls(self._fresh, finish=True)
@@ -152,7 +152,7 @@ class SfapiRunner(BatchRunner):
         return _handle(first, jobs[first], job.request_id)
 
     async def _submit(
-        self, connection: Connection, script: str, request_id: str, parts: int
+        self, connection: ApiConnection, script: str, request_id: str, parts: int
     ) -> dict[int, Tasks]:
         """Submit a job, and return all jobs of the request by id."""
         submitted: int | None = None
@@ -219,19 +219,19 @@ class SfapiRunner(BatchRunner):
         if connection is not None:
             await connection.close()
 
-    async def _connection(self) -> Connection:
+    async def _connection(self) -> ApiConnection:
         """Return the connection. Raises RunnerUnavailable for incomplete settings."""
         async with self._connecting:
             if self._connected is None:
                 self._connected = await asyncio.to_thread(self._connect)
             return self._connected
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> ApiConnection:
         self._site.require()
         # Imported here, as the library takes a quarter of a second and may not be installed.
-        from collidium_runners.sfapi.connection import Connection
+        from collidium_runners.sfapi.connection import ApiConnection
 
-        return Connection(self._site)
+        return ApiConnection(self._site)
 
 
 def _handle(job_id: int, tasks: Tasks, request_id: str) -> str:
@@ -239,10 +239,10 @@ def _handle(job_id: int, tasks: Tasks, request_id: str) -> str:
 
 
 def _at_least(parts: int) -> Tasks:
-    return {index: TaskStatus(index, JobState.QUEUED) for index in range(parts)}
+    return {index: ArrayTaskStatus(index, JobState.QUEUED) for index in range(parts)}
 
 
-async def _stop_if_active(connection: Connection, job_id: int, tasks: Tasks) -> None:
+async def _stop_if_active(connection: ApiConnection, job_id: int, tasks: Tasks) -> None:
     if not tasks or any(not task.state.has_ended for task in tasks.values()):
         await connection.stop(job_id)
 

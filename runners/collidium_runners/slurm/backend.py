@@ -11,11 +11,11 @@ from typing import Any, Final
 from collidium.contracts.runner import JobState
 from collidium.runtime.logs import single_line
 from collidium_runners.batch.script import Allocation
-from collidium_runners.batch.states import TaskStatus, state_of
+from collidium_runners.batch.states import ArrayTaskStatus, state_of
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class SlurmSubmission:
     """A job to submit."""
 
     name: str
@@ -51,10 +51,10 @@ class ReportedTask:
     def state(self) -> JobState:
         return state_of(*self.words)
 
-    def status(self, index: int, parts_per_node: int) -> TaskStatus:
+    def status(self, index: int, parts_per_node: int) -> ArrayTaskStatus:
         """Return the status of the task; the time of a shared node is divided by the parts on it."""
         used = None if self.node_seconds is None else self.node_seconds / parts_per_node
-        return TaskStatus(index, self.state, used, self._reason())
+        return ArrayTaskStatus(index, self.state, used, self._reason())
 
     def _reason(self) -> str | None:
         word = " ".join(self.words).lower().replace("_", " ")
@@ -73,7 +73,7 @@ class SlurmBackend(ABC):
     """Submits, queries and cancels jobs. All methods raise RunnerUnavailable."""
 
     @abstractmethod
-    async def submit(self, submission: Submission) -> int:
+    async def submit(self, submission: SlurmSubmission) -> int:
         """Submit a job and return its id. If this raises, the job may have been submitted.
 
         Raises RunnerRefused for a job that will never be accepted.

@@ -19,7 +19,7 @@ from collidium_runners.slurm.backend import (
     SQUEUE_FORMAT,
     ReportedTask,
     SlurmBackend,
-    Submission,
+    SlurmSubmission,
     sacct_tasks,
     squeue_tasks,
 )
@@ -48,7 +48,7 @@ class CommandBackend(SlurmBackend):
         if configuration is not None:
             self._environment["SLURM_CONF"] = str(configuration)
 
-    async def submit(self, submission: Submission) -> int:
+    async def submit(self, submission: SlurmSubmission) -> int:
         try:
             output = await self._run(
                 "sbatch", "--parsable", script=submission.script, directory=submission.directory

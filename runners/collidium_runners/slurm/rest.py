@@ -20,7 +20,7 @@ from collidium.errors import ConfigurationError
 from collidium.runtime.http_client import HttpClient, NoResponse
 from collidium.runtime.logs import single_line
 from collidium_runners.batch.states import submission_error
-from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission, rest_tasks
+from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, SlurmSubmission, rest_tasks
 
 #: Maximum number of concurrent calls.
 CONNECTIONS: Final = 8
@@ -48,7 +48,7 @@ class RestBackend(SlurmBackend):
         self._token_file = token_file
         self._http = HttpClient(timeout_seconds, CONNECTIONS)
 
-    async def submit(self, submission: Submission) -> int:
+    async def submit(self, submission: SlurmSubmission) -> int:
         body = {"script": submission.script, "job": self._job(submission)}
         try:
             document = await self._call("POST", "job/submit", body)
@@ -80,7 +80,7 @@ class RestBackend(SlurmBackend):
     async def close(self) -> None:
         await self._http.close()
 
-    def _job(self, submission: Submission) -> dict[str, object]:
+    def _job(self, submission: SlurmSubmission) -> dict[str, object]:
         allocation = submission.allocation
         environment = {"PATH": os.environ.get("PATH", os.defpath)}
         named = {

@@ -18,9 +18,9 @@ from collidium.contracts.runner import (
 from collidium.settings import Settings
 from collidium_runners import outputs
 from collidium_runners.batch.script import Allocation, minutes, parts, script
-from collidium_runners.batch.states import BatchRunner, Handle, TaskStatus, job_status
+from collidium_runners.batch.states import ArrayTaskStatus, BatchRunner, Handle, job_status
 from collidium_runners.command import PipelineCommand, job_name, job_progress
-from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
+from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, SlurmSubmission
 from collidium_runners.slurm.folder import FolderState, RequestFolder
 
 #: The tasks that Slurm reports of each job.
@@ -68,7 +68,7 @@ class SlurmRunner(BatchRunner):
     async def _submit(self, job: Job, count: int, folder: RequestFolder) -> int:
         # The number of parts of the first submission: the settings may have changed since.
         split = parts(job, 1, count)
-        submission = Submission(
+        submission = SlurmSubmission(
             job_name(job.request_id),
             script(job, split, self._command, self._directory, self._allocation),
             count,
@@ -248,7 +248,7 @@ def combined_status(
     singly = {task.index: task for task in seen if task.index is not None}
     others = next((task for task in seen if task.index is None), None)
 
-    def status(index: int) -> TaskStatus:
+    def status(index: int) -> ArrayTaskStatus:
         if index in singly and not (singly[index].state == JobState.FAILED and left.has_succeeded(index)):
             return singly[index].status(index, parts_per_node)
         if index in left.records:
@@ -256,7 +256,7 @@ def combined_status(
         if others is not None:
             return others.status(index, parts_per_node)
         if left.cancelled:
-            return TaskStatus(index, JobState.CANCELLED, 0, "cancelled")
-        return TaskStatus(index, JobState.FAILED, None, _LOST)
+            return ArrayTaskStatus(index, JobState.CANCELLED, 0, "cancelled")
+        return ArrayTaskStatus(index, JobState.FAILED, None, _LOST)
 
     return job_status([status(index) for index in range(parts)], parts)

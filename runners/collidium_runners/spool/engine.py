@@ -160,7 +160,7 @@ class Run:
     doubt: str = ""
 
 
-class Engine(Protocol):
+class JobEngine(Protocol):
     """Runs jobs by name. All methods may raise RunnerUnavailable."""
 
     @property
@@ -194,14 +194,14 @@ class Engine(Protocol):
         ...
 
 
-class Engines(Protocol):
+class JobEngines(Protocol):
     """The engines of this machine."""
 
-    def choose(self) -> Engine:
+    def choose(self) -> JobEngine:
         """Return the engine for new jobs. Raises RunnerUnavailable if it could not start any."""
         ...
 
-    def get(self, program: str) -> Engine:
+    def get(self, program: str) -> JobEngine:
         """Return the engine of an existing job, whatever the settings are now."""
         ...
 

@@ -29,8 +29,8 @@ from collidium.contracts.runner import (
 )
 from collidium_runners.command import job_name, read_progress
 from collidium_runners.spool.engine import (
-    Engine,
-    Engines,
+    JobEngine,
+    JobEngines,
     JobFolders,
     JobLimits,
     Run,
@@ -65,7 +65,7 @@ class Snapshot:
 class SpooledJobs:
     """The jobs below ``directory``."""
 
-    def __init__(self, directory: Path, engines: Engines, limits: JobLimits) -> None:
+    def __init__(self, directory: Path, engines: JobEngines, limits: JobLimits) -> None:
         self.spool = Spool(directory)
         self._folders = JobFolders(directory)
         self._engines = engines
@@ -163,7 +163,7 @@ class SpooledJobs:
             for entry in entries:
                 look.running.setdefault(entry.request_id, error)
 
-    def _follow(self, engine: Engine, entry: SpooledJob, run: Run | None, look: Snapshot) -> JobStatus:
+    def _follow(self, engine: JobEngine, entry: SpooledJob, run: Run | None, look: Snapshot) -> JobStatus:
         if entry.status:
             return self._clear(engine, entry, entry.status)
         if not entry.launched:
@@ -195,7 +195,7 @@ class SpooledJobs:
                 look.waiting = str(error)
                 return
 
-    def _launch(self, engine: Engine, entry: SpooledJob) -> JobStatus:
+    def _launch(self, engine: JobEngine, entry: SpooledJob) -> JobStatus:
         """Start a job unless the engine has started it."""
         if entry.stop:
             return self._end(engine, entry, _NEVER_BEGAN)
@@ -207,7 +207,7 @@ class SpooledJobs:
         self.spool.change(entry, launched=True)
         return JobStatus(JobState.RUNNING, node_hours(0))
 
-    def _finish(self, engine: Engine, entry: SpooledJob, run: Run) -> JobStatus:
+    def _finish(self, engine: JobEngine, entry: SpooledJob, run: Run) -> JobStatus:
         log = tuple(engine.log(entry.name))
         if run.lost and not entry.stop:
             status = JobStatus(JobState.FAILED, None, with_last_line(run.lost, log))
@@ -223,7 +223,7 @@ class SpooledJobs:
         return self._end(engine, entry, status, log)
 
     def _end(
-        self, engine: Engine, entry: SpooledJob, status: JobStatus, log: tuple[str, ...] = ()
+        self, engine: JobEngine, entry: SpooledJob, status: JobStatus, log: tuple[str, ...] = ()
     ) -> JobStatus:
         # Recorded before the engine removes the job with all information on it.
         return self._clear(engine, self._ended(entry, status, log), status)
@@ -232,7 +232,7 @@ class SpooledJobs:
         logger.info("request %s: the job has %s: %s", entry.request_id, status.state, status.reason or "done")
         return self.spool.change(entry, status=status, log=log, ended_at=time.time())
 
-    def _clear(self, engine: Engine, entry: SpooledJob, status: JobStatus) -> JobStatus:
+    def _clear(self, engine: JobEngine, entry: SpooledJob, status: JobStatus) -> JobStatus:
         """Remove an ended job from its engine, delete all but its output, and free its slot."""
         try:
             engine.remove(entry.name)

@@ -33,7 +33,7 @@ from collidium_tasks.anomaly import learned
 from collidium_tasks.anomaly import tally as tallying
 from collidium_tasks.anomaly.baselines import NAMES, REFERENCE, energy, features, forest
 from collidium_tasks.anomaly.learned import MIXTURE, WEAK, mixture, weak
-from collidium_tasks.anomaly.tally import CARD, SIGNALS, Tally
+from collidium_tasks.anomaly.tally import CARD, SIGNALS, AnomalyTally
 from collidium_tasks.common import can_learn, not_learned, rows_problem, shipped_model
 
 STANDARD_MODEL: Final = frozenset({"ttbar", "ggf", "dihiggs", "diphoton", "jets", "zmumu", "zee"})
@@ -106,7 +106,7 @@ class AnomalyTask(Task):
             if rows.any()
         ]
 
-    def score(self, block: Block) -> Tally:
+    def score(self, block: Block) -> AnomalyTally:
         """Return the scores of the block's events; events that were not submitted count as unscored."""
         channels = block.truth["channels"]
         signal = np.asarray(channels.column("signal"))
@@ -114,24 +114,24 @@ class AnomalyTask(Task):
         scores = np.asarray(block.predictions.column("anomaly_score"))
         kinds = range(len(SIGNALS) + 1)
         missing = np.bincount(signal, minlength=len(kinds)) - np.bincount(kind, minlength=len(kinds))
-        return Tally.of([scores[kind == one] for one in kinds], missing.tolist())
+        return AnomalyTally.of([scores[kind == one] for one in kinds], missing.tolist())
 
-    def merge(self, tallies: Sequence[Tally]) -> Tally:
+    def merge(self, tallies: Sequence[AnomalyTally]) -> AnomalyTally:
         return tallying.merge(tallies)
 
-    def metrics(self, tally: Tally) -> dict[str, float]:
+    def metrics(self, tally: AnomalyTally) -> dict[str, float]:
         return tallying.metrics(tally)
 
-    def counts(self, tally: Tally) -> dict[str, Counts]:
+    def counts(self, tally: AnomalyTally) -> dict[str, Counts]:
         return tallying.counts(tally)
 
-    def sample_sizes(self, tally: Tally) -> dict[str, int]:
+    def sample_sizes(self, tally: AnomalyTally) -> dict[str, int]:
         return tallying.sample_sizes(tally)
 
-    def resample(self, tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
+    def resample(self, tallies: Sequence[AnomalyTally], draws: Draws) -> list[dict[str, float]]:
         return tallying.resample(tallies, draws)
 
-    def curves(self, tally: Tally) -> list[Curve]:
+    def curves(self, tally: AnomalyTally) -> list[Curve]:
         return tallying.curves(tally)
 
     def model_interface(self) -> ModelInterface:

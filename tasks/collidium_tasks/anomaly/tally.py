@@ -124,7 +124,7 @@ CARD: Final = Card(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
+class AnomalyTally:
     """Ascending scores of the background and of each of SIGNALS, and numbers of events without a score."""
 
     background: Numbers
@@ -133,7 +133,9 @@ class Tally:
     unscored_signals: tuple[int, ...] = (0,) * len(SIGNALS)
 
     @classmethod
-    def of(cls, scores: Sequence[Numbers], unscored: Sequence[int] = (0,) * (len(SIGNALS) + 1)) -> Tally:
+    def of(
+        cls, scores: Sequence[Numbers], unscored: Sequence[int] = (0,) * (len(SIGNALS) + 1)
+    ) -> AnomalyTally:
         """Return the tally of scores of the background and of each signal, in any order."""
         background, *signals = map(np.sort, scores)
         return cls(background, tuple(signals), unscored[0], tuple(unscored[1:]))
@@ -148,9 +150,9 @@ class Tally:
         )
 
 
-def merge(tallies: Sequence[Tally]) -> Tally:
+def merge(tallies: Sequence[AnomalyTally]) -> AnomalyTally:
     """Return the tally of all events."""
-    return Tally(
+    return AnomalyTally(
         merged_scores(tally.background for tally in tallies),
         tuple(merged_scores(tally.signals[index] for tally in tallies) for index in _ALL),
         sum(tally.unscored_background for tally in tallies),
@@ -158,19 +160,19 @@ def merge(tallies: Sequence[Tally]) -> Tally:
     )
 
 
-def metrics(tally: Tally) -> dict[str, float]:
+def metrics(tally: AnomalyTally) -> dict[str, float]:
     """Return the card's metrics, without those of signals that the events do not contain."""
     return _metrics(_curves(tally))
 
 
-def counts(tally: Tally) -> dict[str, Counts]:
+def counts(tally: AnomalyTally) -> dict[str, Counts]:
     """Return the number of signal events that pass with 1% of the background, and of all signal events."""
     curve = tally.curve()
     passing = curve.signal_efficiency(FALSE_POSITIVE_RATE) * curve.signal_rows
     return {"signal_efficiency_fpr1": (passing, curve.signal_rows)}
 
 
-def sample_sizes(tally: Tally) -> dict[str, int]:
+def sample_sizes(tally: AnomalyTally) -> dict[str, int]:
     """Return the number of events of the smaller class, which limits the precision of each metric."""
     return {
         f"{metric}{suffix}": min(curve.signal_rows, curve.background_rows)
@@ -179,14 +181,14 @@ def sample_sizes(tally: Tally) -> dict[str, int]:
     }
 
 
-def resample(tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
+def resample(tallies: Sequence[AnomalyTally], draws: Draws) -> list[dict[str, float]]:
     """Return the metrics of each draw of groups of events, from binned curves."""
     suffixes = dict.fromkeys(suffix for tally in tallies for suffix in _curves(tally))
     drawn = [resampled([tally.curve(_BY_SUFFIX[suffix]) for tally in tallies], draws) for suffix in suffixes]
     return [_metrics(dict(zip(suffixes, curves, strict=True))) for curves in zip(*drawn, strict=True)]
 
 
-def curves(tally: Tally) -> list[Curve]:
+def curves(tally: AnomalyTally) -> list[Curve]:
     """Return the ROC curves of all signals, and of each."""
     return [
         curve
@@ -200,7 +202,7 @@ def curves(tally: Tally) -> list[Curve]:
     ]
 
 
-def _curves(tally: Tally) -> dict[str, Scores]:
+def _curves(tally: AnomalyTally) -> dict[str, Scores]:
     """Return the curve of all signals, and of each signal with events, by the suffix of its metrics."""
     found = {suffix: tally.curve(signals) for suffix, signals in _BY_SUFFIX.items()}
     return {suffix: curve for suffix, curve in found.items() if curve.signal_rows or not suffix}

@@ -21,7 +21,7 @@ from collidium_tasks.jets import tally as tallying
 from collidium_tasks.jets.baselines import deepsets, impact, trees
 from collidium_tasks.jets.card import BOTTOM, CARD, CHARM, LIGHT, PROBABILITIES, prepare, problems_of
 from collidium_tasks.jets.examples import MODELS
-from collidium_tasks.jets.tally import Tally
+from collidium_tasks.jets.tally import JetsTally
 
 
 class JetsTask(Task):
@@ -36,22 +36,22 @@ class JetsTask(Task):
     def check(self, block: Block) -> list[Problem]:
         return problems_of(block)
 
-    def score(self, block: Block) -> Tally:
+    def score(self, block: Block) -> JetsTally:
         return tallying.collect(block)
 
-    def merge(self, tallies: Sequence[Tally]) -> Tally:
+    def merge(self, tallies: Sequence[JetsTally]) -> JetsTally:
         return tallying.merge(tallies)
 
-    def metrics(self, tally: Tally) -> dict[str, float]:
+    def metrics(self, tally: JetsTally) -> dict[str, float]:
         return tallying.metrics(tally)
 
-    def resample(self, tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
+    def resample(self, tallies: Sequence[JetsTally], draws: Draws) -> list[dict[str, float]]:
         return tallying.resample(tallies, draws)
 
-    def curves(self, tally: Tally) -> list[Curve]:
+    def curves(self, tally: JetsTally) -> list[Curve]:
         return tallying.curves(tally)
 
-    def warnings(self, tally: Tally) -> list[str]:
+    def warnings(self, tally: JetsTally) -> list[str]:
         return tallying.warnings(tally)
 
     def model_interface(self) -> ModelInterface:

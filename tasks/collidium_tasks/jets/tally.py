@@ -33,7 +33,7 @@ Numbers = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class JetsTally:
     """Scores of b jets against other jets, and numbers of jets."""
 
     #: ``prob_b``, against all other jets.
@@ -47,13 +47,13 @@ class Tally:
     largest: int = 0
 
 
-def collect(block: Block) -> Tally:
+def collect(block: Block) -> JetsTally:
     """Return the tally of a block of valid predictions."""
     jets, predictions = block.truth["jets"], block.predictions
     flavour, places = np.asarray(jets.column("flavour")), places_of(jets, predictions)
     prob_b, prob_c, prob_light = (_filled(predictions, name, places, len(flavour)) for name in PROBABILITIES)
     b, c, light = (np.flatnonzero(flavour == code) for code in (BOTTOM, CHARM, LIGHT))
-    return Tally(
+    return JetsTally(
         Scores(np.sort(prob_b[b]), np.sort(np.concatenate([prob_b[c], prob_b[light]]))),
         Scores(_discriminants(prob_b[b], prob_light[b]), _discriminants(prob_b[light], prob_light[light])),
         Scores(_discriminants(prob_b[b], prob_c[b]), _discriminants(prob_b[c], prob_c[c])),
@@ -63,9 +63,9 @@ def collect(block: Block) -> Tally:
     )
 
 
-def merge(tallies: Sequence[Tally]) -> Tally:
+def merge(tallies: Sequence[JetsTally]) -> JetsTally:
     """Return the tally of all jets."""
-    return Tally(
+    return JetsTally(
         Scores.merged([tally.others for tally in tallies]),
         Scores.merged([tally.light for tally in tallies]),
         Scores.merged([tally.charm for tally in tallies]),
@@ -75,7 +75,7 @@ def merge(tallies: Sequence[Tally]) -> Tally:
     )
 
 
-def metrics(tally: Tally) -> dict[str, float]:
+def metrics(tally: JetsTally) -> dict[str, float]:
     """Return the card's metrics, without rejections of which fewer than MIN_PASSING background jets pass."""
     found = _metrics(tally.others, tally.light, tally.charm)
     for name, curve in (("light_rejection_70", tally.light), ("c_rejection_70", tally.charm)):
@@ -84,7 +84,7 @@ def metrics(tally: Tally) -> dict[str, float]:
     return found
 
 
-def resample(tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
+def resample(tallies: Sequence[JetsTally], draws: Draws) -> list[dict[str, float]]:
     """Return the metrics of each draw of groups of events, from binned curves; all metrics in any case."""
     curves = zip(
         resampled([tally.others for tally in tallies], draws),
@@ -99,7 +99,7 @@ def resample(tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
 _EDGES: Final = tuple(number / 10 for number in range(11))
 
 
-def curves(tally: Tally) -> list[Curve]:
+def curves(tally: JetsTally) -> list[Curve]:
     """Return the ROC curves, and the fraction of b jets in bins of prob_b."""
     rankings = (
         ("roc_btag", "Efficiency of jets that are not b", "b efficiency by prob_b", tally.others),
@@ -125,7 +125,7 @@ def curves(tally: Tally) -> list[Curve]:
     return found
 
 
-def warnings(tally: Tally) -> list[str]:
+def warnings(tally: JetsTally) -> list[str]:
     """Warn of jets that were not submitted."""
     missing = tally.jets - tally.submitted
     if not missing:

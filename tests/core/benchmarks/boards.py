@@ -18,7 +18,7 @@ from collidium.benchmarks.submissions import submitting
 from collidium.benchmarks.submissions.admissions import Admission
 from collidium.contracts.task import Metric
 from collidium.plugins import Provided
-from collidium.scoring.engine import Evaluation
+from collidium.scoring.engine import ScoringResult
 from collidium.scoring.uncertainty import Replicates
 from collidium.settings import Settings
 from collidium.truth import registry
@@ -74,14 +74,16 @@ async def sign_up(name: str) -> accounts.AccountView:
     return await accounts.recognise(name, signup_grant=Decimal(0))
 
 
-def evaluation(accuracy: float | None, speed: float = 0.0) -> Evaluation:
+def evaluation(accuracy: float | None, speed: float = 0.0) -> ScoringResult:
     """Scores that scatter by one."""
     metrics = {"speed": speed, "missing": 0.5} | ({} if accuracy is None else {"accuracy": accuracy})
     replicates = {name: [score - 1, score + 1] * 100 for name, score in metrics.items()}
-    return Evaluation(metrics, [], 1, Replicates(replicates), {})
+    return ScoringResult(metrics, [], 1, Replicates(replicates), {})
 
 
-async def keep(platform: Platform, account: accounts.AccountView, challenge: str, scores: Evaluation) -> str:
+async def keep(
+    platform: Platform, account: accounts.AccountView, challenge: str, scores: ScoringResult
+) -> str:
     """Keep a submission, as after scoring; returns its id."""
     row = await Challenge.get(name=challenge)
     truth = await registry.find("toy", TRUTH)

@@ -18,7 +18,7 @@ from collidium.benchmarks.submissions import standing, submitting
 from collidium.benchmarks.submissions.admissions import Admission
 from collidium.database import transactional
 from collidium.plugins import Provided
-from collidium.scoring.engine import Evaluation
+from collidium.scoring.engine import ScoringResult
 from collidium.scoring.uncertainty import Replicates
 from collidium.settings import Settings
 from collidium.truth import registry
@@ -77,7 +77,7 @@ async def keep(platform: Platform, account: accounts.AccountView, challenge: str
     )
     metrics = {"accuracy": accuracy, "missing": 0.0}
     replicates = Replicates({name: [value] * 200 for name, value in metrics.items()})
-    evaluation = Evaluation(metrics, [], 1, replicates, {})
+    evaluation = ScoringResult(metrics, [], 1, replicates, {})
     outcome = await submitting._keep_once(platform.settings, admission, submission, evaluation)
     return outcome.submission.submission_id
 

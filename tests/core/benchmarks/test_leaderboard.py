@@ -19,7 +19,7 @@ from toy_task import Toy
 from collidium.benchmarks import additions, closing, fronts, histories, results
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks.fronts import Fronts
-from collidium.benchmarks.leaderboard import BoardVersion, Front, Selection
+from collidium.benchmarks.leaderboard import BoardSelection, BoardVersion, Front
 from collidium.benchmarks.models import Arrival, Challenge, Submission
 from collidium.benchmarks.submissions import reading
 from collidium.errors import Conflict, InvalidInput
@@ -87,7 +87,7 @@ def by_hand(rows: list[Submission]) -> list[tuple[str, int]]:
     ]
 
 
-async def all_pages(selection: Selection, *, limit: int = 3, front: Front | None = None) -> list[Place]:
+async def all_pages(selection: BoardSelection, *, limit: int = 3, front: Front | None = None) -> list[Place]:
     """The places on a leaderboard, or on its ``front``, read page by page."""
     whole = await Fronts().of(VERSION, CARD)
     found: list[Place] = []
@@ -106,22 +106,22 @@ async def all_pages(selection: Selection, *, limit: int = 3, front: Front | None
 @pytest.mark.parametrize(
     ("selection", "wanted"),
     [
-        (Selection(), lambda place: True),
-        (Selection("user3"), lambda place: place.hub_username == "user3"),
-        (Selection(model_repo="lab/model1"), lambda place: place.model_repo == "lab/model1"),
+        (BoardSelection(), lambda place: True),
+        (BoardSelection("user3"), lambda place: place.hub_username == "user3"),
+        (BoardSelection(model_repo="lab/model1"), lambda place: place.model_repo == "lab/model1"),
         (
-            Selection("user1", "lab/model2"),
+            BoardSelection("user1", "lab/model2"),
             lambda place: (place.hub_username, place.model_repo) == ("user1", "lab/model2"),
         ),
-        (Selection("unknown"), lambda place: False),
+        (BoardSelection("unknown"), lambda place: False),
     ],
     ids=["all", "account", "model", "both", "unknown"],
 )
 async def test_selected_places_have_the_ranks_that_they_have_among_all(
-    selection: Selection, wanted: Wanted
+    selection: BoardSelection, wanted: Wanted
 ) -> None:
     rows = await fill()
-    everybody = await all_pages(Selection(all=True), limit=100)
+    everybody = await all_pages(BoardSelection(all=True), limit=100)
     assert [(place.submission_id, place.rank) for place in everybody] == by_hand(in_order(rows))
     expected = [place for place in everybody if wanted(place)]
     every = replace(selection, all=True)
@@ -149,7 +149,7 @@ async def test_all_places_are_read_some_at_a_time(monkeypatch: pytest.MonkeyPatc
     for every in (True, False):
         some = [chunk async for chunk in results.everything(VERSION, intervals=None, every=every)]
         assert max(map(len, some)) == (7 if every else 5)
-        places = await all_pages(Selection(all=every), limit=100)
+        places = await all_pages(BoardSelection(all=every), limit=100)
         expected = [
             Result.of(place, rank=None if place.baseline else place.rank, status="ranked") for place in places
         ]
@@ -166,7 +166,7 @@ async def test_all_places_are_read_some_at_a_time(monkeypatch: pytest.MonkeyPatc
 async def test_every_submission_without_rank_says_why() -> None:
     rows = {row.id: row for row in await fill()}
     await Challenge.create(name=VERSION.challenge, task=VERSION.task, truth_version=VERSION.truth_version)
-    ranked = {place.submission_id for place in await all_pages(Selection(all=True), limit=100)}
+    ranked = {place.submission_id for place in await all_pages(BoardSelection(all=True), limit=100)}
     nothing_installed = SimpleNamespace(tasks=SimpleNamespace(things={}))
     listed = await reading.list_submissions(nothing_installed, limit=100)
     assert {sent.submission_id for sent in listed if sent.unranked is None} == ranked
@@ -201,7 +201,7 @@ def test_a_card_trades_two_metrics_that_it_has(pareto: tuple[str, str]) -> None:
 async def test_the_front_is_that_of_the_whole_leaderboard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(boards, "CHUNK", 7)  # a small leaderboard is read in several chunks
     await fill()
-    everybody = await all_pages(Selection(all=True))
+    everybody = await all_pages(BoardSelection(all=True))
     scores = {
         place.submission_id: (place.scores["accuracy"], -place.scores.get("missing", inf))
         for place in everybody
@@ -221,13 +221,13 @@ async def test_the_front_is_that_of_the_whole_leaderboard(monkeypatch: pytest.Mo
 async def test_rescoring_between_pages_of_a_front_drops_its_places() -> None:
     await fill()
     front = await Fronts().of(VERSION, CARD)
-    whole = await all_pages(Selection(all=True), front=front)
+    whole = await all_pages(BoardSelection(all=True), front=front)
     assert len(whole) > 5
     for lost in (whole[-1:], whole[2:3], whole[:3], whole):  # the last of all, of a page, a page, and all
         ids = {place.submission_id for place in lost}
         await Submission.filter(id__in=ids).update(rank_score=None)
         whole = [place for place in whole if place.submission_id not in ids]
-        assert await all_pages(Selection(all=True), front=front) == whole
+        assert await all_pages(BoardSelection(all=True), front=front) == whole
 
 
 @pytest.mark.parametrize(("metric", "sign"), [("accuracy", 1), ("missing", -1)])

@@ -23,8 +23,8 @@ from collidium.benchmarks.leaderboard import ALL, EVERYONE, BoardVersion
 from collidium.benchmarks.models import Challenge, Scoring, Submission
 from collidium.benchmarks.rank_intervals import RankIntervals
 from collidium.benchmarks.submissions import reading, standing_changes
-from collidium.benchmarks.submissions.replay import Target
-from collidium.benchmarks.submissions.standing_changes import Standing, StandingChange
+from collidium.benchmarks.submissions.replay import ReplayTarget
+from collidium.benchmarks.submissions.standing_changes import RankStanding, StandingChange
 from collidium.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("connected")
@@ -145,13 +145,13 @@ async def test_a_change_is_added_to_what_is_known(kind: str, change: str) -> Non
 
 async def _withdraw(row: Submission) -> None:
     task = type("Task", (Toy,), {"card": CARD})()
-    target = Target(VERSION.challenge, task, "truth")
-    change = StandingChange(Settings(), target, Standing("withdrawn"), "test", "withdraw", "")
+    target = ReplayTarget(VERSION.challenge, task, "truth")
+    change = StandingChange(Settings(), target, RankStanding("withdrawn"), "test", "withdraw", "")
     await standing_changes.run(change, row.id)
 
 
 @pytest.mark.parametrize("selection", [EVERYONE, ALL])
-async def test_last_page_costs_what_the_first_does(selection: boards.Selection) -> None:
+async def test_last_page_costs_what_the_first_does(selection: boards.BoardSelection) -> None:
     """Also among equal scores."""
     await fill(1500)
     await analyze()

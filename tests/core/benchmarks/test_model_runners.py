@@ -155,7 +155,7 @@ async def test_reproductions_need_a_runner_too(platform: Platform) -> None:
 
 
 async def test_the_oldest_waiting_model_is_the_one_shown(platform: Platform) -> None:
-    assert await model_runners.waiting() == model_runners.Waiting(0, None)
+    assert await model_runners.waiting() == model_runners.WaitingModels(0, None)
     ids = [await models.send(platform, models.layers(number)) for number in range(3)]
     moment = now().replace(microsecond=0)
     ago = [moment - timedelta(minutes=minutes) for minutes in (5, 9, 20)]
@@ -164,6 +164,6 @@ async def test_the_oldest_waiting_model_is_the_one_shown(platform: Platform) -> 
     # One that a process works on does not wait.
     until = moment + timedelta(minutes=1)
     await Evaluation.filter(id=ids[2]).update(state="checking", checking_at=ago[2], lease="a", due_at=until)
-    assert await model_runners.waiting() == model_runners.Waiting(2, ago[1])
+    assert await model_runners.waiting() == model_runners.WaitingModels(2, ago[1])
     await Evaluation.filter(id=ids[2]).update(due_at=moment)
-    assert await model_runners.waiting() == model_runners.Waiting(3, ago[2])
+    assert await model_runners.waiting() == model_runners.WaitingModels(3, ago[2])

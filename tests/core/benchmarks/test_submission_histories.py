@@ -17,9 +17,9 @@ from collidium import accounts, database
 from collidium.benchmarks.models import Best, Challenge, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import replay, scorings
-from collidium.benchmarks.submissions.replay import Replay, Review, Target
+from collidium.benchmarks.submissions.replay import Replay, ReplayTarget, Review
 from collidium.contracts.task import Metric
-from collidium.scoring.engine import Evaluation
+from collidium.scoring.engine import ScoringResult
 from collidium.scoring.uncertainty import Replicates
 from collidium.settings import Settings
 from collidium.truth.models import TruthVersion
@@ -109,7 +109,7 @@ class Game:
 
     async def rescore(self, of: dict[str, Sent], *, apply: bool) -> Review:
         task = self.task("2")
-        target = Target(task.card.name, task, self.truth)
+        target = ReplayTarget(task.card.name, task, self.truth)
         problems = {id_: "refused" for id_, one in of.items() if one.new is None}
         for id_, one in of.items():
             if one.new is not None:
@@ -117,11 +117,11 @@ class Game:
         return await replay.run(Replay(self.chosen, target, problems, "test"), apply=apply)
 
 
-def evaluation(accuracy: float | None, speed: float) -> Evaluation:
+def evaluation(accuracy: float | None, speed: float) -> ScoringResult:
     """Scores that scatter by one."""
     metrics = {"speed": speed, "missing": 0.5} | ({} if accuracy is None else {"accuracy": accuracy})
     replicates = {name: [score - 1, score + 1] * 100 for name, score in metrics.items()}
-    return Evaluation(metrics, [], 1, Replicates(replicates), {})
+    return ScoringResult(metrics, [], 1, Replicates(replicates), {})
 
 
 @settings(max_examples=100 if LONG else 8)

@@ -12,7 +12,7 @@ from collidium.errors import Conflict
 from collidium.scoring.truth.parts import Part
 from collidium.truth import registry
 from collidium.truth.models import TruthVersion
-from collidium.truth.registry import Prepared
+from collidium.truth.registry import PreparedTruth
 
 MANIFEST: dict[str, Any] = {
     "task": "jets",
@@ -29,7 +29,7 @@ MANIFEST: dict[str, Any] = {
 @pytest.mark.usefixtures("connected")
 async def test_data_is_kept_with_its_truth_and_renewed_alone() -> None:
     async def imported(**data: Any) -> Any:
-        prepared = Prepared(MANIFEST, "0" * 64, data, {})
+        prepared = PreparedTruth(MANIFEST, "0" * 64, data, {})
         return (await truth_in_use.keep(prepared, current=True, public=False)).data
 
     assert await imported() == {}
@@ -48,14 +48,14 @@ async def test_data_is_kept_with_its_truth_and_renewed_alone() -> None:
 @pytest.mark.usefixtures("connected")
 async def test_truth_that_counts_is_not_public() -> None:
     """Scores on public events are exact, so hidden events must not become public."""
-    await truth_in_use.keep(Prepared(MANIFEST, "0" * 64, {}, {}), current=True, public=False)
+    await truth_in_use.keep(PreparedTruth(MANIFEST, "0" * 64, {}, {}), current=True, public=False)
     part = str(Part(MANIFEST["version"], "public", 30))
     await Challenge.filter(name="jets").update(truth_version=part)
     with pytest.raises(Conflict, match="score against"):
-        await truth_in_use.keep(Prepared(MANIFEST, "0" * 64, {}, {}), current=False, public=True)
+        await truth_in_use.keep(PreparedTruth(MANIFEST, "0" * 64, {}, {}), current=False, public=True)
     other = {**MANIFEST, "version": "ba9876543210"}
-    await truth_in_use.keep(Prepared(other, "0" * 64, {}, {}), current=False, public=True)
+    await truth_in_use.keep(PreparedTruth(other, "0" * 64, {}, {}), current=False, public=True)
     with pytest.raises(Conflict, match="public"):
         await registry.find_whole("jets", other["version"])
-    await truth_in_use.keep(Prepared(other, "0" * 64, {}, {}), current=False, public=False)
+    await truth_in_use.keep(PreparedTruth(other, "0" * 64, {}, {}), current=False, public=False)
     assert (await registry.find_whole("jets", other["version"])).version == other["version"]

@@ -43,7 +43,7 @@ from collidium.benchmarks.submissions import (
     submitting,
     waiting,
 )
-from collidium.benchmarks.submissions.replay import Target
+from collidium.benchmarks.submissions.replay import ReplayTarget
 from collidium.benchmarks.submissions.waiting import FilesWait
 from collidium.contracts.tables import flatten
 from collidium.contracts.task import EventRange
@@ -249,7 +249,7 @@ async def test_scores_of_replaced_draws_are_not_stored(platform: Platform, tmp_p
     async def keep() -> None:
         await replacing.wait()
         versions = row.scorer_version, row.truth_version
-        made = engine.Evaluation({}, [], 0, Replicates({}), {})
+        made = engine.ScoringResult({}, [], 0, Replicates({}), {})
         card = platform.tasks.find("tracking").card
         await scorings.keep_alone(row.id, card, versions, made, scored_at=now())
 
@@ -309,7 +309,7 @@ async def test_missing_files_hide_no_others(platform: Platform, tmp_path: Path) 
 async def test_noting_keeps_what_an_operator_left_out(platform: Platform, tmp_path: Path) -> None:
     made = await submit(platform, tmp_path, "ada", 0.9)
     row = await Challenge.get(name="tracking")
-    target = Target("tracking", platform.tasks.find("tracking"), row.truth_version or "")
+    target = ReplayTarget("tracking", platform.tasks.find("tracking"), row.truth_version or "")
     await asyncio.gather(*(waiting.note(target, [made.id], "lost") for _ in range(4)))
     assert (await waiting.number()).waiting == 1
     await waiting.leave_out("tracking", made.id, "a disk was lost", **BY)
@@ -447,7 +447,7 @@ async def test_a_kill_leaves_no_file_without_a_rank_to_wait_for(platform: Platfo
     version = (await Challenge.get(name="tracking")).truth_version.replace("public", "final")
     await closing.close(platform, "tracking", **BY)
     await Challenge.filter(name="tracking").update(closes_at=now() - timedelta(days=1))
-    target = Target("tracking", platform.tasks.find("tracking"), version)
+    target = ReplayTarget("tracking", platform.tasks.find("tracking"), version)
     await waiting.note(target, [other.id], "the storage was away")
     await WaitingFile.all().update(since=now() - timedelta(days=2), retry_at=now() + timedelta(hours=1))
     assert not await closing.end(platform, "tracking")

@@ -16,7 +16,7 @@ from tortoise.timezone import now
 from collidium import __version__, database, plugins, settings, simulations
 from collidium.secrets import open_secrets
 from collidium.server import doctor
-from collidium.server.doctor import Check, Finding, examine, run_check
+from collidium.server.doctor import Finding, HealthCheck, examine, run_check
 from collidium.simulations.models import Follower
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
@@ -86,7 +86,7 @@ async def test_broken_parts_are_named_and_do_not_hide_others(
     key = open_secrets(chosen).fingerprint(chosen)
     async with database.connected(migrated_database_url):
         await Follower.create(process="other:1", looked_at=now(), release="0.1", key=key)
-    found: dict[str, Check] = {check.name: check for check in await examine(chosen, plugins.load())}
+    found: dict[str, HealthCheck] = {check.name: check for check in await examine(chosen, plugins.load())}
     assert {name for name, check in found.items() if check.status == "failed"} == {"hub", "storage"}
     assert "lost" in found["storage"].found
     assert "PLATFORM_TRUSTED_PROXIES" in found["proxy"].advice

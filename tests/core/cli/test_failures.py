@@ -21,7 +21,7 @@ from collidium.cli.failures import lines, show_error
 from collidium.cli.options import completing
 from collidium.cli.output import show_message
 from collidium.cli.progress import progress_bar
-from collidium.cli.root import Session
+from collidium.cli.root import CommandSession
 from collidium.testing.databases import required_settings
 
 PROBLEMS: list[dict[str, Any]] = [
@@ -139,7 +139,7 @@ def test_what_a_server_says_cannot_drive_the_terminal(capsys: pytest.CaptureFixt
 
 
 def test_a_message_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    with click.Context(click.Command("ban"), obj=Session()):
+    with click.Context(click.Command("ban"), obj=CommandSession()):
         show_message(None, "alice\x1b[31m is banned.")
     assert capsys.readouterr().out == "alice\N{REPLACEMENT CHARACTER}[31m is banned.\n"
 

@@ -8,11 +8,11 @@ from tests.core.inference.hostile_models import MODELS, Hostile, endless_loop
 from tests.core.inference.toy_models import BATCH, INTERFACE, Interruption
 
 from collidium.inference.messages import Code, ModelRefused
-from collidium.inference.sandbox import Limits, opened
+from collidium.inference.sandbox import SandboxLimits, opened
 
 #: For all models except those that run forever.
-PATIENT = Limits(memory_bytes=2**30, load_seconds=100, call_seconds=100)
-IMPATIENT = Limits(memory_bytes=2**30, load_seconds=100, call_seconds=1)
+PATIENT = SandboxLimits(memory_bytes=2**30, load_seconds=100, call_seconds=100)
+IMPATIENT = SandboxLimits(memory_bytes=2**30, load_seconds=100, call_seconds=1)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)

@@ -27,7 +27,7 @@ from collidium.inference.batching import Inputs
 from collidium.inference.manifest import interface_of, read_manifest
 from collidium.inference.messages import Code, ModelRefused
 from collidium.inference.running import Model, check, count, open_model, predict, write_predictions
-from collidium.inference.sandbox import Limits, confinement
+from collidium.inference.sandbox import SandboxLimits, confinement
 
 PT = 'pt = { source = "jets.pt", dtype = "float32", unit = "GeV" }'
 D0 = 'd0 = { source = "tracks.d0", dtype = "float64", unit = "mm" }'
@@ -198,7 +198,7 @@ def test_inputs_of_an_event_are_bounded() -> None:
 def test_the_time_of_all_calls_is_bounded() -> None:
     trees = example("jets", "trees")
     with pytest.raises(ModelRefused) as raised:
-        list(predict(trees, task("jets"), [events(trees)], limits=Limits(total_seconds=0)))
+        list(predict(trees, task("jets"), [events(trees)], limits=SandboxLimits(total_seconds=0)))
     assert raised.value.code == Code.TIME
 
 

@@ -14,7 +14,7 @@ from tests.core.inference.toy_models import BATCH, INTERFACE
 
 from collidium.inference import graph
 from collidium.inference.running import count
-from collidium.inference.sandbox import Limits, opened
+from collidium.inference.sandbox import SandboxLimits, opened
 
 
 def hiding(operators: str) -> ModelProto:
@@ -119,7 +119,7 @@ def test_declared_shapes_hold_no_numbers(where: str) -> None:
     stored = {"zeros": np.int64([0]), "threes": np.int64([1, 1, 1]), "x1": np.float32(1)}
     made.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), name) for name, v in stored.items())
     getattr(made.graph, where).append(helper.make_tensor_value_info("e", 1, [1234, 777, 999]))
-    with opened(made.SerializeToString(), INTERFACE, Limits(), details=True) as sandbox:
+    with opened(made.SerializeToString(), INTERFACE, SandboxLimits(), details=True) as sandbox:
         (outcome,) = sandbox.predict([BATCH])
     assert outcome.outputs[0].ravel().tolist() == (BATCH.arrays[0].sum(axis=1) + 3).tolist()
 

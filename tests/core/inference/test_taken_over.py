@@ -10,7 +10,7 @@ from tests.core.inference.toy_models import BATCH, INTERFACE, Interruption
 
 from collidium.inference import sandbox
 from collidium.inference.messages import Code, ModelRefused
-from collidium.inference.sandbox import Batch, Limits, opened
+from collidium.inference.sandbox import CallBatch, SandboxLimits, opened
 
 WORKER = """
 import socket, struct, sys, time
@@ -76,7 +76,7 @@ def code_of(
     place: Path,
     patch: pytest.MonkeyPatch,
     *,
-    limits: Limits = Limits(),  # noqa: B008 -- frozen
+    limits: SandboxLimits = SandboxLimits(),  # noqa: B008 -- frozen
     details: bool = False,
 ) -> ModelRefused:
     (place / "worker.py").write_text(WORKER + behaviour + "\nchannel.receive(None, largest=2**40)\n")
@@ -110,7 +110,7 @@ def test_a_forged_detail_leaks_nothing(
 
 def test_a_slow_reply_does_not_extend_the_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drip = LOADED + "raw(b'', 2**22)\nwhile True: connection.sendall(b' ')"
-    assert code_of(drip, tmp_path, monkeypatch, limits=Limits(call_seconds=1)).code == Code.TIME
+    assert code_of(drip, tmp_path, monkeypatch, limits=SandboxLimits(call_seconds=1)).code == Code.TIME
 
 
 def test_a_process_that_closes_its_socket_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,10 +122,10 @@ def test_a_process_that_closes_its_socket_is_killed(tmp_path: Path, monkeypatch:
 def test_on_wait_can_end_a_send(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process reads nothing, so that sending blocks."""
     interruption = Interruption()
-    large = Batch(3, [np.zeros((3, 4), np.float32), np.zeros(2**24, np.int8)])
+    large = CallBatch(3, [np.zeros((3, 4), np.float32), np.zeros(2**24, np.int8)])
     (tmp_path / "worker.py").write_text(WORKER + LOADED + "time.sleep(3600)")
     monkeypatch.setattr(sandbox, "_WORKER", tmp_path / "worker.py")
-    with opened(b"", INTERFACE, Limits(on_wait=interruption), details=False) as box:
+    with opened(b"", INTERFACE, SandboxLimits(on_wait=interruption), details=False) as box:
         interruption.armed = True
         with pytest.raises(InterruptedError):
             box.predict([large])

@@ -17,7 +17,7 @@ from collidium.inference import timing
 from collidium.inference.cores import timing_core
 from collidium.inference.messages import Code, ModelRefused
 from collidium.inference.running import open_model, run_batches
-from collidium.inference.sandbox import Batch, Limits, Outcome, Sandbox, opened
+from collidium.inference.sandbox import CallBatch, Sandbox, SandboxLimits, SandboxOutcome, opened
 from collidium.inference.timing import TimedBlock, combine, time_block
 
 
@@ -43,7 +43,7 @@ def test_a_block_times_every_event(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_first_call_of_a_pass_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """It costs more, and of few events it would look like work between calls."""
 
-    def slow_at_first(sandbox: Sandbox, batches: Iterable[Batch]) -> Iterator[Outcome]:
+    def slow_at_first(sandbox: Sandbox, batches: Iterable[CallBatch]) -> Iterator[SandboxOutcome]:
         for number, outcome in enumerate(run_batches(sandbox, batches)):
             yield structs.replace(outcome, cpu_seconds=1e-3 if number else 1.0)
 
@@ -82,7 +82,7 @@ def test_a_timed_model_has_a_core_of_its_own() -> None:
 
     with timing_core() as core:
         with pytest.raises(InterruptedError):
-            time_block(made, task("jets"), events(made, last=2), limits=Limits(on_wait=look))
+            time_block(made, task("jets"), events(made, last=2), limits=SandboxLimits(on_wait=look))
         if len(os.sched_getaffinity(0)) > 1:
             with open_model(made, task("jets")) as sandbox:
                 assert os.sched_getaffinity(sandbox._process.pid).isdisjoint({core})
@@ -104,8 +104,8 @@ def test_freed_memory_is_not_read() -> None:
         last=np.array([1]),
         shape=np.array([64, 64]),
     )
-    with opened(made.SerializeToString(), INTERFACE, Limits(), details=True) as sandbox:
-        outcomes = sandbox.predict([Batch(64, [np.full((64, 4), each, np.float32)]) for each in range(8)])
+    with opened(made.SerializeToString(), INTERFACE, SandboxLimits(), details=True) as sandbox:
+        outcomes = sandbox.predict([CallBatch(64, [np.full((64, 4), each, np.float32)]) for each in range(8)])
     assert len({found for outcome in outcomes for found in outcome.outputs[0].ravel()}) == 1
 
 

@@ -16,13 +16,13 @@ from collidium.demo import EVENTS_DIRECTORY
 from collidium.inference.manifest import read_manifest
 from collidium.inference.messages import InputSpec, OutputSpec
 from collidium.inference.running import Model, tables_of
-from collidium.inference.sandbox import Batch, Interface
+from collidium.inference.sandbox import CallBatch, Interface
 from collidium_tasks.networks import graph
 
 JETS = EVENTS_DIRECTORY.parent / "jets"
 #: The interface of models with an input ``x`` and an output ``y``, and a batch for them.
 INTERFACE = Interface([InputSpec("x", "float32", (4,))], [OutputSpec("y", 1, is_integer=False)])
-BATCH = Batch(3, [np.arange(12, dtype=np.float32).reshape(3, 4)])
+BATCH = CallBatch(3, [np.arange(12, dtype=np.float32).reshape(3, 4)])
 
 
 class Interruption:

@@ -10,7 +10,7 @@ from tests.database_work import analyze, work_of_database
 from collidium.outbox import deliveries
 from collidium.outbox.models import Delivery, OutboxEvent
 from collidium.outbox.turns import Due
-from collidium.outbox.window import EACH, OLDEST, ROUND, Window
+from collidium.outbox.window import EACH, OLDEST, ROUND, DueWindow
 
 NOW = datetime(2027, 3, 1, tzinfo=UTC)
 #: Rows of the long backlog.
@@ -41,7 +41,7 @@ def accounts_of(due: list[Due]) -> list[int]:
 async def cost_of_take() -> int:
     await analyze()
     async with work_of_database() as work:
-        assert len(await deliveries.take(NOW, timedelta(minutes=1), lambda due: due[:8], Window())) == 8
+        assert len(await deliveries.take(NOW, timedelta(minutes=1), lambda due: due[:8], DueWindow())) == 8
     return work.amount
 
 
@@ -59,7 +59,7 @@ async def test_backlog_of_one_account_hides_no_other(connected: str) -> None:
     await announce(5, 2 * OLDEST, minutes=90)
     await announce(1, minutes=1)
     await announce(9, 2, minutes=2)
-    due = await Window().look(NOW)
+    due = await DueWindow().look(NOW)
     assert accounts_of(due)[:4] == [5, 9, 1, 5]  # first ones by age, then second ones
     assert accounts_of(due).count(5) <= EACH
 
@@ -67,7 +67,7 @@ async def test_backlog_of_one_account_hides_no_other(connected: str) -> None:
 async def test_backlog_of_one_host_hides_no_other(connected: str) -> None:
     await announce(5, 2 * OLDEST, host="b.example", minutes=90)
     await announce(5, host="c.example", minutes=1)
-    due = await Window().look(NOW)
+    due = await DueWindow().look(NOW)
     assert [delivery.receiver.host for delivery in due[:2]] == ["b.example", "c.example"]
 
 
@@ -78,7 +78,7 @@ async def test_postponed_deliveries_hide_none_for_long(connected: str) -> None:
     await add([(account, "", later) for account in range(2, 2 + 2 * ROUND)])
     await announce(5000, minutes=1)
     await announce(1, OLDEST, minutes=0.5)  # newer, so that it is not seen for being new
-    window = Window()
+    window = DueWindow()
     seen = [5000 in accounts_of(await window.look(NOW)) for _ in range(3)]
     assert seen == [False, False, True]
 
@@ -86,10 +86,10 @@ async def test_postponed_deliveries_hide_none_for_long(connected: str) -> None:
 async def test_new_delivery_is_seen_behind_many_receivers(connected: str) -> None:
     await add([(account, "", NOW - timedelta(minutes=90)) for account in range(1, 3 * OLDEST)])
     await announce(100_000, minutes=0)
-    assert 100_000 in accounts_of(await Window().look(NOW))
+    assert 100_000 in accounts_of(await DueWindow().look(NOW))
 
 
 async def test_clock_that_was_set_back_hides_nothing(connected: str) -> None:
     await announce(1, OLDEST, minutes=90)
     await announce(2, minutes=-60 * 20)
-    assert set(accounts_of(await Window().look(NOW))) == {1, 2}
+    assert set(accounts_of(await DueWindow().look(NOW))) == {1, 2}

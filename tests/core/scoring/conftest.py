@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from collidium.datasets import Dataset
 from collidium.scoring import engine
-from collidium.scoring.engine import Evaluation, evaluate
+from collidium.scoring.engine import ScoringResult, evaluate
 from collidium.scoring.truth.importing import Origin, build
 from collidium.scoring.truth.versions import Truth
 from collidium_plugins.executor_processes import Processes
@@ -62,7 +62,9 @@ async def truth(make: toy_task.Make, tmp_path_factory: pytest.TempPathFactory) -
 def score(executor: Processes, truth: Truth) -> toy_task.Score:
     """Scores a file by the toy that reports its tally, or the given task, against its or other truth."""
 
-    async def score(path: Path, task: Any = None, against: Truth | None = None, **options: Any) -> Evaluation:
+    async def score(
+        path: Path, task: Any = None, against: Truth | None = None, **options: Any
+    ) -> ScoringResult:
         given: Any = {"executor": executor, "limits": LIMITS} | options
         return await evaluate(task or toy_task.Telling(), against or truth, path, **given)
 

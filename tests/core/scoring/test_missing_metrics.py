@@ -14,13 +14,13 @@ from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import scorings
 from collidium.client.predictions import write_predictions
 from collidium.errors import ScoringFailed
-from collidium.scoring.engine import Evaluation
+from collidium.scoring.engine import ScoringResult
 from collidium.scoring.truth.parts import Part
 from collidium.scoring.truth.versions import Truth
 from collidium.scoring.uncertainty import groups_of, resampled
 
 
-async def scored(score: Score, directory: Path, right: float) -> Evaluation:
+async def scored(score: Score, directory: Path, right: float) -> ScoringResult:
     """The scores of predictions of which this fraction is right."""
     table = toy_task.items()
     wrong = np.arange(table.num_rows) % 10 >= 10 * right

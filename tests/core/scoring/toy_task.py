@@ -33,11 +33,11 @@ from collidium.contracts.task import (
 )
 
 if TYPE_CHECKING:
-    from collidium.scoring.engine import Evaluation
+    from collidium.scoring.engine import ScoringResult
     from collidium.scoring.truth.versions import Truth
 
 #: Scores a file; prepares truth below a directory. See the fixtures ``score`` and ``make``.
-Score = Callable[..., Awaitable["Evaluation"]]
+Score = Callable[..., Awaitable["ScoringResult"]]
 Make = Callable[..., Awaitable["Truth"]]
 
 LIMITS = Limits(memory_bytes=1024**3, seconds=60)

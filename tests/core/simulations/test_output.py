@@ -33,7 +33,7 @@ from collidium.order import Order
 from collidium.simulations.output import (
     Checks,
     InvalidOutput,
-    Source,
+    OutputSource,
     WorkerLost,
     keep_parts,
     merge_parts,
@@ -128,7 +128,7 @@ class Finished:
         return self.runner.folder
 
     async def keep(self) -> list[DatasetFile]:
-        source = Source(self.runner, "handle", ORDER, REQUEST, self.parts)
+        source = OutputSource(self.runner, "handle", ORDER, REQUEST, self.parts)
         kept = await keep_parts(source, range(self.parts), self.storage, self.scratch, self.checks, forget)
         return merge_parts(list(kept.values()))
 

@@ -24,7 +24,7 @@ from collidium.datasets.access import HubDataset, fetch
 from collidium.datasets.cards import MANIFEST, DatasetFile
 from collidium.datasets.reading.dataset import Dataset
 from collidium.hub.client import Hub, HubRefused, HubUnavailable
-from collidium.hub.publishing import Target
+from collidium.hub.publishing import PublishingTarget
 from collidium.order import Order
 from collidium.runtime import logs
 from collidium.simulations import publication
@@ -80,21 +80,21 @@ class Output:
     storage: LocalStorage
     scratch: Path
 
-    def target(self, server: HubServer, *, private: bool = False) -> Target:
+    def target(self, server: HubServer, *, private: bool = False) -> PublishingTarget:
         hub = Hub(server.url, server.token("ada"))
-        return Target(hub, f"ada/collidium-{self.provenance.request_id}", private)
+        return PublishingTarget(hub, f"ada/collidium-{self.provenance.request_id}", private)
 
-    async def publish(self, to: Target) -> str:
+    async def publish(self, to: PublishingTarget) -> str:
         return await publish(self.provenance, to, self.storage, self.scratch)
 
-    async def open_repository(self, to: Target) -> str | None:
+    async def open_repository(self, to: PublishingTarget) -> str | None:
         self.scratch.mkdir(parents=True, exist_ok=True)
         return await publication.open_repository(self.provenance, to, self.scratch)
 
-    async def upload(self, to: Target) -> Any:
+    async def upload(self, to: PublishingTarget) -> Any:
         return await publication.upload(self.provenance, to, self.storage, self.scratch)
 
-    async def commit(self, to: Target, additions: Any, head: str) -> None:
+    async def commit(self, to: PublishingTarget, additions: Any, head: str) -> None:
         await publication.commit(self.provenance, to, additions, head, self.scratch)
 
 

@@ -33,7 +33,7 @@ from collidium.simulations import follower, refunds, transitions
 from collidium.simulations.follower import Lane
 from collidium.simulations.models import SimulationRequest, State
 from collidium.simulations.orders import Ending
-from collidium.simulations.refunds import Refunds, Window
+from collidium.simulations.refunds import Refunds, RefundWindow
 
 #: 100 muons cost 0.139 credits, and what their owner spoiled had used 0.100 of them.
 MUONS = structs.replace(ORDER, events=100)
@@ -48,9 +48,9 @@ async def platform(open_platform: OpenPlatform) -> AsyncIterator[Platform]:
         yield platform
 
 
-def lately() -> Window:
+def lately() -> RefundWindow:
     """Until in a minute."""
-    return Window(now() - timedelta(days=1), now() + timedelta(minutes=1))
+    return RefundWindow(now() - timedelta(days=1), now() + timedelta(minutes=1))
 
 
 async def ended(platform: Platform, name: str, ending: Ending, seed: int = 1) -> str:
@@ -62,7 +62,7 @@ async def ended(platform: Platform, name: str, ending: Ending, seed: int = 1) ->
     return request_id
 
 
-async def apply(seen: Refunds, window: Window, note: str | None = None) -> Refunds:
+async def apply(seen: Refunds, window: RefundWindow, note: str | None = None) -> Refunds:
     return await refunds.refund(window, seen.digest, note, **OPERATOR)
 
 
@@ -158,10 +158,10 @@ async def test_only_failures_of_the_window_are_given_back(platform: Platform) ->
     (row,) = await SimulationRequest.all()
     assert row.finished_at is not None
     there = (
-        await refunds.preview(Window(row.finished_at, row.finished_at + timedelta(microseconds=1)))
+        await refunds.preview(RefundWindow(row.finished_at, row.finished_at + timedelta(microseconds=1)))
     ).requests
     assert len(there) == 1
-    assert (await refunds.preview(Window(begin, row.finished_at))).requests == ()
+    assert (await refunds.preview(RefundWindow(begin, row.finished_at))).requests == ()
 
 
 async def test_too_many_at_once_are_refused(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ async def test_too_many_at_once_are_refused(platform: Platform, monkeypatch: pyt
 )
 def test_a_window_that_is_none_is_refused(begin: datetime, end: datetime) -> None:
     with pytest.raises(InvalidInput, match="window"):
-        Window(begin, end)
+        RefundWindow(begin, end)
 
 
 async def test_the_database_refuses_other_changes_of_what_has_ended(platform: Platform) -> None:

@@ -13,11 +13,11 @@ from tests.core.testing.faulty_tasks import FAULTS, Good, dataset
 from collidium.contracts.task import Column, Tables
 from collidium.errors import ConfigurationError
 from collidium.testing.conformance import Nonconforming, check_task
-from collidium.testing.task_suite import CHECKS, Outcome, Subject, Suite, sample_tables
+from collidium.testing.task_suite import CHECKS, CheckOutcome, Subject, Suite, sample_tables
 from collidium_tasks.tracking import TrackingTask
 
 
-def outcome(task: Good, name: str) -> Outcome:
+def outcome(task: Good, name: str) -> CheckOutcome:
     """What becomes of one check, after what it stands on."""
     (check,) = [check for check in CHECKS if check.name == name]
     return Suite(Subject(task, dataset()), CHECKS).outcome(check)

@@ -37,7 +37,7 @@ from collidium_plugins.acts_pipeline.events import (
     TrackerHits,
 )
 from collidium_plugins.acts_pipeline.generation.events import Generator
-from collidium_plugins.acts_pipeline.order import StageFailed
+from collidium_plugins.acts_pipeline.order import StageError
 from collidium_plugins.acts_pipeline.tables import perigee
 from collidium_tasks.tracking.baselines import ckf
 
@@ -431,7 +431,7 @@ def test_the_kalman_filter_on_hits_finds_the_tracks_of_the_table(ttbar: Run) -> 
 
 def test_a_failure_of_acts_names_the_event(detector: Detector) -> None:
     chain = Algorithms(tracking.track_finding(detector, "measured", "tracks"), inputs={}, outputs={})
-    with pytest.raises(StageFailed, match=r"event 815: SpacePointMaker of ACTS failed: .*measured"):
+    with pytest.raises(StageError, match=r"event 815: SpacePointMaker of ACTS failed: .*measured"):
         chain.run(815, 1)
 
 

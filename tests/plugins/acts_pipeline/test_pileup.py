@@ -14,7 +14,7 @@ from collidium_plugins.acts_pipeline import PYTHIA, files
 from collidium_plugins.acts_pipeline.generation import pileup
 from collidium_plugins.acts_pipeline.generation.channels import ENERGY, MINIMUM_BIAS
 from collidium_plugins.acts_pipeline.generation.events import Generator
-from collidium_plugins.acts_pipeline.generation.pileup import Pool, collisions
+from collidium_plugins.acts_pipeline.generation.pileup import PileupPool, collisions
 from collidium_plugins.acts_pipeline.generation.pythia import Pythia, multiparton
 
 EVENTS = range(4)
@@ -27,13 +27,13 @@ def pythia() -> Pythia:
 
 
 @pytest.fixture(scope="module")
-def pool(pythia: Pythia, tmp_path_factory: pytest.TempPathFactory) -> Pool:
+def pool(pythia: Pythia, tmp_path_factory: pytest.TempPathFactory) -> PileupPool:
     directory: Path = tmp_path_factory.mktemp("pool")
     needed = pileup.members("single_muon", PILEUP, 42, EVENTS)
     for part, numbers in enumerate(np.array_split(needed, 2)):
         table = collisions(pythia, 42, numbers.tolist())
         files.write(directory / f"{part}.arrow", table, compress=False)
-    return Pool(sorted(directory.glob("*.arrow")))
+    return PileupPool(sorted(directory.glob("*.arrow")))
 
 
 def test_numbers_places_and_times_are_spread_as_documented() -> None:
@@ -50,7 +50,7 @@ def test_numbers_places_and_times_are_spread_as_documented() -> None:
     assert pileup.POOL - 10 < members.max() < pileup.POOL
 
 
-def test_an_event_has_its_collisions_each_at_its_vertex(pool: Pool) -> None:
+def test_an_event_has_its_collisions_each_at_its_vertex(pool: PileupPool) -> None:
     generator = Generator("single_muon", PILEUP, 42, pool)
     for event_id in EVENTS:
         particles = generator.generate(event_id).particles
@@ -68,7 +68,7 @@ def test_an_event_has_its_collisions_each_at_its_vertex(pool: Pool) -> None:
         assert not np.isin(np.abs(particles.pdg_id[1:]), (12, 14, 16)).any()
 
 
-def test_a_turned_collision_is_the_same_collision(pool: Pool) -> None:
+def test_a_turned_collision_is_the_same_collision(pool: PileupPool) -> None:
     """Turning keeps lengths and angles between particles, and the way from vertex to vertex."""
     generator = Generator("single_muon", PILEUP, 42, pool)
     drawn = pileup.draw("single_muon", PILEUP, 42, 1)
@@ -94,7 +94,7 @@ def test_a_turned_collision_is_the_same_collision(pool: Pool) -> None:
             assert now[first:end, 2] == pytest.approx(sign * was[first:end, 2], rel=1e-4, abs=1e-3)
 
 
-def test_the_hard_scatter_is_the_same_at_every_pileup(pool: Pool) -> None:
+def test_the_hard_scatter_is_the_same_at_every_pileup(pool: PileupPool) -> None:
     alone = Generator("single_muon", 0, 42, None).generate(2).particles
     within = Generator("single_muon", PILEUP, 42, pool).generate(2).particles
     for name in type(alone).__slots__:
@@ -110,7 +110,7 @@ def test_a_collision_depends_on_its_number_alone(pythia: Pythia) -> None:
 
 def test_an_event_without_pileup_drawn_has_its_hard_scatter(pythia: Pythia, tmp_path: Path) -> None:
     files.write(tmp_path / "none.arrow", collisions(pythia, 42, []), compress=False)
-    soft, counts = Pool([tmp_path / "none.arrow"]).take(np.array([], np.int64))
+    soft, counts = PileupPool([tmp_path / "none.arrow"]).take(np.array([], np.int64))
     assert len(soft) == 0
     assert len(counts) == 0
 

@@ -27,8 +27,8 @@ from collidium.pipelines.production import Production
 from collidium.testing.server import run_command
 from collidium_plugins.acts_pipeline import PIPELINE
 from collidium_plugins.acts_pipeline.__main__ import failure_text, main
-from collidium_plugins.acts_pipeline.order import Order as StageOrder
-from collidium_plugins.acts_pipeline.order import StageFailed
+from collidium_plugins.acts_pipeline.order import StageError
+from collidium_plugins.acts_pipeline.order import StageOrder as StageOrder
 from collidium_plugins.acts_pipeline.stages import phases
 from collidium_plugins.jet_finder.table import jets
 
@@ -198,7 +198,7 @@ def test_the_work_of_another_order_is_left_alone(tmp_path: Path) -> None:
         *({"pileup": 1}, {"variation": Variation(field=0.9)}, {"lhe": "0" * 64}),
     ]
     for change in changes:
-        with pytest.raises(StageFailed, match="belongs to another order"):
+        with pytest.raises(StageError, match="belongs to another order"):
             phases("generate", replace(order, **change))
 
 

@@ -26,7 +26,7 @@ def fired(tmp_path_factory: pytest.TempPathFactory) -> Gun:
     from collidium_plugins.acts_pipeline import files
     from collidium_plugins.acts_pipeline.detector import geometry, hadrons
     from collidium_plugins.acts_pipeline.events import GeneratedEvent, to_table
-    from collidium_plugins.acts_pipeline.order import Order
+    from collidium_plugins.acts_pipeline.order import StageOrder
     from collidium_plugins.acts_pipeline.stages import GENERATED, phases
 
     detectors: dict[float, Any] = {}
@@ -37,7 +37,7 @@ def fired(tmp_path_factory: pytest.TempPathFactory) -> Gun:
         return detectors.get(field) or detectors.setdefault(field, build(field=field, **slabs))
 
     def fire(**varied: float) -> Path:
-        order = Order("gun", 1, 0, 5, 0, tmp_path_factory.mktemp("gun"), Variation(**varied))
+        order = StageOrder("gun", 1, 0, 5, 0, tmp_path_factory.mktemp("gun"), Variation(**varied))
         order.folder(GENERATED)
         files.write(order.chunk(GENERATED, order.chunks()[0]), to_table([_event()], GeneratedEvent))
         with pytest.MonkeyPatch.context() as patch:

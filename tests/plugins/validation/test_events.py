@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from collidium_plugins.validation.events import Block, MissingColumn
+from collidium_plugins.validation.events import EventBlock, MissingColumn
 from collidium_plugins.validation.histograms import Accumulator
 from collidium_plugins.validation.quantities import QUANTITIES
 
@@ -62,7 +62,7 @@ def test_tracks_are_matched_within_their_event() -> None:
         # of both with a hit of 2 more, and one of particle 1.
         "tracks": tracks([[0, 1, 2, 3]], [[0, 2, 1], [0, 1, 2, 3, 4], [1, 3]]),
     }
-    block = Block(tables, 2)
+    block = EventBlock(tables, 2)
     assert block.match.tolist() == [0, 2, 2, 1]
     assert block.found.tolist() == [True, True, True]
     assert block.duplicate.tolist() == [False, True, False, False]
@@ -74,7 +74,7 @@ def test_track_of_three_particles_is_a_fake() -> None:
         "tracker_hits": hits([1, 2, 3, 1]),
         "tracks": tracks([[0, 1, 2], [0, 3, 1]]),
     }
-    block = Block(tables, 1)
+    block = EventBlock(tables, 1)
     assert block.match.tolist() == [-1, 0]
     assert block.found.tolist() == [True, False, False]
 
@@ -86,7 +86,7 @@ def test_denominator_is_that_of_production() -> None:
         ),
         "tracker_hits": hits([1, 2, 3, 4, 5, 6] * 6),
     }
-    assert Block(tables, 1).findable.tolist() == [True, False, False, False, False, False]
+    assert EventBlock(tables, 1).findable.tolist() == [True, False, False, False, False, False]
 
 
 def test_field_follows_from_circles() -> None:
@@ -98,7 +98,7 @@ def test_field_follows_from_circles() -> None:
         "particles": particles([{"px": 1.2}]),
         "tracker_hits": hits([1] * 10).set_column(1, "x", [[x.tolist()]]).append_column("y", [[y.tolist()]]),
     }
-    chosen, field = Block(tables, 1).fields
+    chosen, field = EventBlock(tables, 1).fields
     assert chosen.tolist() == [0]
     assert field == pytest.approx([2.5], rel=1e-9)
 
@@ -115,13 +115,13 @@ def test_deposits_count_for_the_primary() -> None:
             }
         ),
     }
-    block = Block(tables, 1)
+    block = EventBlock(tables, 1)
     assert block.deposited(calibrated=False) == pytest.approx([0.3, 0, 0])
     assert block.deposited(calibrated=True) == pytest.approx([0.3 * 37.5 + 0.5 * 45, 0, 0])
 
 
 def test_missing_columns_are_named() -> None:
-    block = Block({"particles": particles([{}])}, 1)
+    block = EventBlock({"particles": particles([{}])}, 1)
     with pytest.raises(MissingColumn, match="no table tracks"):
         block["tracks.d0"]
     with pytest.raises(MissingColumn, match="no column time in table particles"):
@@ -135,7 +135,7 @@ def test_hit_far_from_its_crossing_is_a_tail() -> None:
     columns = {axis: [np.full(100, 30.0)] for axis in ("x", "y", "true_x", "true_y")}
     columns |= {"z": [z], "true_z": [np.zeros(100)], "detector": [np.ones(100, np.uint8)]}
     variances = {"var_x": [np.full(100, 5e-5)], "var_y": [np.full(100, 5e-5)]}
-    block = Block({"tracker_hits": _table(columns), "measurements": _table(variances)}, 1)
+    block = EventBlock({"tracker_hits": _table(columns), "measurements": _table(variances)}, 1)
     found = {}
     for name in ("hit_residual_along", "hit_chi2", "hit_tails"):
         accumulator = Accumulator(next(quantity for quantity in QUANTITIES if quantity.name == name))

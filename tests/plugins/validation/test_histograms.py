@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collidium_plugins.validation.events import Block
+from collidium_plugins.validation.events import EventBlock
 from collidium_plugins.validation.histograms import Accumulator, Histogram, Quantity, Reference, compare
 
 EDGES = np.array([0.0, 1.0, 2.0])
 
 
-class Entries(Block):
+class Entries(EventBlock):
     """A block whose entries are given."""
 
     def __init__(self, *arrays: Any) -> None:

@@ -21,9 +21,9 @@ from tests.stubs import listening
 from tests.waiting import until
 
 from collidium.errors import BadRequest, CollidiumError, Unavailable, UpstreamError
-from collidium.sessions import PendingSignIn
+from collidium.sessions import BegunSignIn
 from collidium_plugins.webapps.sign_in import flow
-from collidium_plugins.webapps.sign_in.flow import DISCOVERY, Client, Grant, Provider
+from collidium_plugins.webapps.sign_in.flow import DISCOVERY, Grant, OAuthClient, OAuthProvider
 
 KEY = RSAKey.generate_key(2048, {"kid": "one", "alg": "RS256", "use": "sig"})
 OTHER_KEY = RSAKey.generate_key(2048, {"kid": "two", "alg": "RS256", "use": "sig"})
@@ -39,7 +39,7 @@ class Scripted:
     """A hub that says whatever a test has it say; honest where it says nothing."""
 
     url: str
-    sign_in: PendingSignIn
+    sign_in: BegunSignIn
     #: What the documents have in addition, by their paths.
     overrides: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: What the id token claims in addition.
@@ -102,7 +102,7 @@ def hub() -> Iterator[Scripted]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     back = "http://127.0.0.1/web/callback"
-    hub = Scripted(f"http://127.0.0.1:{server.server_port}", PendingSignIn("k" * 43, back, "/", ("profile",)))
+    hub = Scripted(f"http://127.0.0.1:{server.server_port}", BegunSignIn("k" * 43, back, "/", ("profile",)))
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield hub
@@ -112,9 +112,9 @@ def hub() -> Iterator[Scripted]:
 
 
 async def redeem(hub: Scripted, secret: str | None = None) -> Grant:
-    asked = Provider(hub.url)
+    asked = OAuthProvider(hub.url)
     try:
-        return await Client(asked, "pages", secret).redeem(hub.sign_in, "the-code")
+        return await OAuthClient(asked, "pages", secret).redeem(hub.sign_in, "the-code")
     finally:
         await asked.close()
 
@@ -146,8 +146,8 @@ async def test_an_application_with_a_secret_proves_it(hub: Scripted) -> None:
 
 
 async def test_a_hub_may_change_its_key(hub: Scripted) -> None:
-    asked = Provider(hub.url)
-    client = Client(asked, "pages", None)
+    asked = OAuthProvider(hub.url)
+    client = OAuthClient(asked, "pages", None)
     await client.redeem(hub.sign_in, "first")
     hub.overrides["/jwks"] = {"keys": [OTHER_KEY.as_dict(private=False)]}
     hub.sign = lambda claims: signed(claims, OTHER_KEY, "two")
@@ -160,7 +160,7 @@ async def test_a_hub_may_change_its_key(hub: Scripted) -> None:
 
 async def test_issuer_may_end_in_a_slash(hub: Scripted) -> None:
     hub.overrides[DISCOVERY] = {"issuer": f"{hub.url}/"}
-    asked = Provider(f"{hub.url}/")
+    asked = OAuthProvider(f"{hub.url}/")
     assert (await asked.endpoints()).issuer == f"{hub.url}/"
     assert hub.asked == [DISCOVERY]
     await asked.close()
@@ -291,12 +291,12 @@ async def test_an_invalid_answer_is_reported(
 
 
 async def test_a_hub_that_is_down_is_reported_and_asked_again_later(hub: Scripted) -> None:
-    asked = Provider("http://127.0.0.1:1")
+    asked = OAuthProvider("http://127.0.0.1:1")
     with pytest.raises(Unavailable, match="cannot be reached"):
         await asked.endpoints()
     await asked.close()
     hub.raw[DISCOVERY] = (502, b"")
-    asked = Provider(hub.url)
+    asked = OAuthProvider(hub.url)
     with pytest.raises(Unavailable):
         await asked.endpoints()
     del hub.raw[DISCOVERY]
@@ -322,7 +322,7 @@ async def test_sign_ins_share_one_call_to_a_silent_hub(monkeypatch: pytest.Monke
         writer.close()
 
     async with listening(serve) as url:
-        silent = Provider(url)
+        silent = OAuthProvider(url)
         visits = [asyncio.create_task(silent.endpoints()) for _ in range(20)]
         await until(lambda: any(visit.done() for visit in visits))
         outcomes = await asyncio.wait_for(asyncio.gather(*visits, return_exceptions=True), 1)

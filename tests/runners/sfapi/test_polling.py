@@ -12,7 +12,7 @@ from tests.runners.sfapi.conftest import MakeRunner, handle, job
 from tests.runners.sfapi.superfacility import Answer, Superfacility, rows
 
 from collidium.contracts.runner import JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
-from collidium_runners.batch.states import TABLE, TaskStatus
+from collidium_runners.batch.states import TABLE, ArrayTaskStatus
 from collidium_runners.sfapi import queue
 from collidium_runners.sfapi.client import Pace
 from collidium_runners.sfapi.queue import by_job
@@ -158,8 +158,11 @@ def row(jobid: str, state: str = "RUNNING", **fields: str) -> dict[str, str]:
 def test_those_that_wait_have_one_row_together() -> None:
     data = [row("7_0"), row("7_[1-3,5%2]", "PENDING", reason="Priority", elapsedraw="")]
     assert by_job(data) == {
-        7: {0: TaskStatus(0, JobState.RUNNING, 0.0)}
-        | {index: TaskStatus(index, JobState.QUEUED, None, "waiting: Priority") for index in (1, 2, 3, 5)}
+        7: {0: ArrayTaskStatus(0, JobState.RUNNING, 0.0)}
+        | {
+            index: ArrayTaskStatus(index, JobState.QUEUED, None, "waiting: Priority")
+            for index in (1, 2, 3, 5)
+        }
     }
 
 

@@ -16,7 +16,7 @@ from tests.stubs import listening, response
 
 from collidium.contracts.runner import Job, JobState, RunnerRefused, RunnerUnavailable
 from collidium_runners.slurm import SlurmRunner
-from collidium_runners.slurm.backend import Submission
+from collidium_runners.slurm.backend import SlurmSubmission
 from collidium_runners.slurm.commands import CommandBackend
 
 
@@ -144,7 +144,7 @@ def lose_answers(runner: SlurmRunner) -> None:
     """Jobs are queued, and no answer reports it."""
     submit = runner._backend.submit
 
-    async def lose(submission: Submission) -> int:
+    async def lose(submission: SlurmSubmission) -> int:
         await submit(submission)
         raise RunnerUnavailable("the answer was lost")
 

@@ -13,7 +13,7 @@ import pytest
 from collidium import settings
 from collidium.contracts.runner import JobState, JobStatus, RunnerUnavailable
 from collidium.files import untrusted
-from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
+from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, SlurmSubmission
 from collidium_runners.slurm.folder import RequestFolder
 from collidium_runners.slurm.runner import SlurmRunner
 
@@ -26,7 +26,7 @@ class Reporting(SlurmBackend):
     def __init__(self, queued: Collection[ReportedTask] = (), ended: Collection[ReportedTask] = ()) -> None:
         self.queued, self.ended = [*queued], [*ended]
 
-    async def submit(self, submission: Submission) -> int:
+    async def submit(self, submission: SlurmSubmission) -> int:
         raise NotImplementedError
 
     async def find_jobs(self, name: str) -> list[int]:

@@ -24,8 +24,8 @@ from collidium import settings
 from collidium.contracts.runner import Job
 from collidium_runners.container import container_runner
 from collidium_runners.local.engine import MARK, local_runner
-from collidium_runners.local.processes import Process, with_variable
-from collidium_runners.local.records import Record
+from collidium_runners.local.processes import JobProcess, with_variable
+from collidium_runners.local.records import FolderRecord
 from collidium_runners.spool.jobs import SpooledRunner
 from collidium_runners.spool.spool import Spool
 
@@ -60,7 +60,7 @@ MakeRunner = Callable[..., SpooledRunner]
 MakeImage = Callable[[Podman], str]
 Order = Callable[..., Job]
 Release = Callable[[str], None]
-RecordOf = Callable[[str], Record]
+RecordOf = Callable[[str], FolderRecord]
 
 
 def events() -> bytes:
@@ -154,7 +154,7 @@ def spool(jobs: Path) -> Spool:
 @pytest.fixture
 def record(jobs: Path) -> RecordOf:
     """What engine and shepherd of a local job wrote down."""
-    return lambda handle: Record(jobs / "processes" / f"collidium-{handle}")
+    return lambda handle: FolderRecord(jobs / "processes" / f"collidium-{handle}")
 
 
 @pytest.fixture
@@ -167,9 +167,9 @@ def order() -> Order:
     return make
 
 
-async def family(output: Path) -> list[Process]:
+async def family(output: Path) -> list[JobProcess]:
     """A child of the pipeline, and one that made itself a session of its own."""
     files = [output / "child", output / "runaway"]
     await until(lambda: all(file.exists() and file.read_text().strip() for file in files))
-    found = [Process.of(int(file.read_text())) for file in files]
+    found = [JobProcess.of(int(file.read_text())) for file in files]
     return [process for process in found if process is not None and process.is_alive]

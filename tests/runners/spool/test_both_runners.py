@@ -21,7 +21,7 @@ from collidium import settings
 from collidium.contracts.runner import Job, JobProgress, JobState, JobStatus, RunnerError, RunnerRefused
 from collidium.errors import ConfigurationError
 from collidium.testing.conformance import check_runner
-from collidium_runners.local.records import Record
+from collidium_runners.local.records import FolderRecord
 from collidium_runners.spool.spool import CANCELLED, Spool
 
 _SERVER = """\
@@ -46,7 +46,7 @@ def left(kind: str, jobs: Path, request: pytest.FixtureRequest) -> Callable[[], 
     """How many jobs have a container, or live processes."""
 
     def shepherds() -> int:
-        started = [Record(folder).started for folder in (jobs / "processes").glob("*")]
+        started = [FolderRecord(folder).started for folder in (jobs / "processes").glob("*")]
         return len([one for one in started if one is not None and one.shepherd.is_alive])
 
     if kind == "local":

@@ -12,7 +12,7 @@ from tests.waiting import eventually
 from collidium.client import Client
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
-from collidium_runners.local.records import Record
+from collidium_runners.local.records import FolderRecord
 
 PIPELINE = """\
 #!/usr/bin/env python
@@ -65,7 +65,7 @@ def test_an_order_becomes_a_dataset_on_the_local_hub(
         request_id = ada.simulate(channel="ttbar", events=3, pileup=0, seed=7).request_id
         eventually(lambda: ada.request(request_id).state == "running")
     (folder,) = (server.data_dir / "local-jobs" / "processes").iterdir()
-    started = Record(folder).started
+    started = FolderRecord(folder).started
     server.kill()
     server.start()
     assert started is not None

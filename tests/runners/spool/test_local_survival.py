@@ -17,8 +17,8 @@ from tests.runners.spool.conftest import MakeRunner, Order, RecordOf, family
 from tests.waiting import until
 
 from collidium.contracts.runner import JobState
-from collidium_runners.local.processes import Process
-from collidium_runners.local.records import Record, Started
+from collidium_runners.local.processes import JobProcess
+from collidium_runners.local.records import FolderRecord, StartRecord
 from collidium_runners.spool.spool import Spool, SpooledJob
 
 
@@ -28,10 +28,10 @@ def kind() -> str:
 
 
 @pytest.fixture
-def unrelated() -> Iterator[Process]:
+def unrelated() -> Iterator[JobProcess]:
     """A process that is no job, and that lives when the test is over."""
     with subprocess.Popen(["sleep", "1000"], start_new_session=True) as sleeper:
-        process = Process.of(sleeper.pid)
+        process = JobProcess.of(sleeper.pid)
         assert process is not None
         yield process
         lived = process.is_alive
@@ -39,7 +39,7 @@ def unrelated() -> Iterator[Process]:
     assert lived
 
 
-def started(record: Record) -> Started:
+def started(record: FolderRecord) -> StartRecord:
     found = record.started
     assert found is not None
     return found
@@ -110,13 +110,13 @@ async def test_killing_the_shepherd_ends_its_processes(
 
 
 async def test_a_restart_of_the_machine_is_reported(
-    make_runner: MakeRunner, order: Order, record: RecordOf, unrelated: Process
+    make_runner: MakeRunner, order: Order, record: RecordOf, unrelated: JobProcess
 ) -> None:
     """Another process has the shepherd's number now, and is left alone."""
     runner = make_runner()
     handle = await runner.submit(order("gated"))
     shepherd = started(record(handle)).shepherd
-    record(handle).write(Started(replace(unrelated, boot="another"), time.time()))
+    record(handle).write(StartRecord(replace(unrelated, boot="another"), time.time()))
     status = await reaches(runner, handle)
     assert (status.state, status.reason) == (JobState.FAILED, "the machine was restarted while it ran")
     _end(shepherd)
@@ -124,13 +124,13 @@ async def test_a_restart_of_the_machine_is_reported(
 
 @pytest.mark.parametrize("what", ["poll", "cancel"])
 async def test_a_pid_reused_by_another_process_is_not_the_job(
-    make_runner: MakeRunner, order: Order, record: RecordOf, unrelated: Process, what: str
+    make_runner: MakeRunner, order: Order, record: RecordOf, unrelated: JobProcess, what: str
 ) -> None:
     runner = make_runner()
     handle = await runner.submit(order("gated"))
     shepherd = started(record(handle)).shepherd
     before = replace(unrelated, start=unrelated.start - 1)
-    record(handle).write(Started(before, time.time()))
+    record(handle).write(StartRecord(before, time.time()))
     if what == "cancel":
         await runner.cancel(handle)
     status = await reaches(runner, handle)
@@ -138,7 +138,7 @@ async def test_a_pid_reused_by_another_process_is_not_the_job(
     _end(shepherd)
 
 
-def _end(shepherd: Process) -> None:
+def _end(shepherd: JobProcess) -> None:
     for process in shepherd.descendants():
         process.signal(SIGKILL)
     shepherd.signal(SIGKILL)

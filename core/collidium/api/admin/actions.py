@@ -13,7 +13,7 @@ from quart_schema import (
 
 from collidium import accounts, operations
 from collidium.api.accounts import ledger_page
-from collidium.api.answers import Page, answer, answer_list, answer_page, id_cursor, page_of
+from collidium.api.answers import PageQuery, answer, answer_list, answer_page, id_cursor, page_of
 from collidium.api.authentication import OperatorCaller, by_operator
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
@@ -64,9 +64,9 @@ async def freeze(caller: OperatorCaller, query_args: FreezeQuery) -> Response:
 
 
 @blueprint.get("/audit")
-@validate_querystring(Page)
+@validate_querystring(PageQuery)
 @document_response(list[AuditEntry])
-async def audit(query_args: Page) -> Response:
+async def audit(query_args: PageQuery) -> Response:
     """Operator actions, newest first."""
     records = await operations.audit_log(limit=query_args.limit + 1, before=id_cursor(query_args))
     return answer_page(records, query_args, lambda last: last.id)
@@ -80,7 +80,7 @@ async def audit(query_args: Page) -> Response:
 async def refund(data: RefundsBody) -> Response:
     """Preview, or with `apply` make, refunds for requests that failed in a period."""
     if not data.apply:
-        return answer(await refunds.preview(refunds.Window(data.begin, data.end)))
+        return answer(await refunds.preview(refunds.RefundWindow(data.begin, data.end)))
     if data.digest is None:
         raise InvalidInput(
             "digest: send that of the preview, so that what is paid is what was seen",
@@ -91,7 +91,7 @@ async def refund(data: RefundsBody) -> Response:
 
 @idempotent
 async def _pay(caller: OperatorCaller, data: RefundsBody, digest: str) -> Response:
-    paid = await refunds.refund(refunds.Window(data.begin, data.end), digest, data.note, **caller.audit)
+    paid = await refunds.refund(refunds.RefundWindow(data.begin, data.end), digest, data.note, **caller.audit)
     return answer(paid)
 
 
@@ -146,8 +146,8 @@ async def account(name: str) -> Response:
 
 
 @blueprint.get("/accounts/<name>/transactions")
-@validate_querystring(Page)
+@validate_querystring(PageQuery)
 @document_response(list[Transaction])
-async def transactions(name: str, query_args: Page) -> Response:
+async def transactions(name: str, query_args: PageQuery) -> Response:
     """An account's ledger entries, newest first."""
     return await ledger_page((await accounts.find(name)).id, query_args)

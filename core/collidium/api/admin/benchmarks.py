@@ -6,7 +6,7 @@ from quart import Blueprint, Response
 from quart_schema import document_response, operation_id, validate_querystring, validate_request
 
 from collidium import accounts
-from collidium.api.answers import Page, answer, answer_list, answer_page, id_cursor, page_of
+from collidium.api.answers import PageQuery, answer, answer_list, answer_page, id_cursor, page_of
 from collidium.api.authentication import OperatorCaller, by_operator
 from collidium.api.benchmarks import listed
 from collidium.api.context import platform
@@ -190,9 +190,9 @@ async def challenge_submissions(challenge: str, query_args: ChallengeSubmissions
 
 @blueprint.get("/challenges/<challenge>/roster")
 @operation_id("roster")
-@validate_querystring(Page)
+@validate_querystring(PageQuery)
 @document_response(list[RosterEntry])
-async def roster(challenge: str, query_args: Page) -> Response:
+async def roster(challenge: str, query_args: PageQuery) -> Response:
     """Participants of a challenge by name, including members and teams without submissions."""
     found = await people.roster(platform(), challenge, limit=query_args.limit + 1, after=query_args.cursor)
     return answer_page(found, query_args, lambda last: last.hub_username)
@@ -326,9 +326,9 @@ async def rerun(caller: OperatorCaller, evaluation_id: str) -> Response:
 
 @blueprint.get("/challenges/<challenge>/members")
 @operation_id("members")
-@validate_querystring(Page)
+@validate_querystring(PageQuery)
 @document_response(list[Member])
-async def list_members(challenge: str, query_args: Page) -> Response:
+async def list_members(challenge: str, query_args: PageQuery) -> Response:
     """The members of a challenge, the latest first."""
     rows, cursor = await members.list_members(challenge, limit=query_args.limit, before=id_cursor(query_args))
     return page_of(rows, query_args, cursor).response()

@@ -7,7 +7,7 @@ adds backpressure, a size limit that also holds for chunked bodies, and timeouts
 
 from __future__ import annotations
 
-from collidium.api.bodies.body import Body, Request, install
+from collidium.api.bodies.body import Request, RequestBody, install
 from collidium.api.bodies.receive import ReceivedFile, append_to_file, receive_to_file
 
-__all__ = ["Body", "ReceivedFile", "Request", "append_to_file", "install", "receive_to_file"]
+__all__ = ["ReceivedFile", "Request", "RequestBody", "append_to_file", "install", "receive_to_file"]

@@ -35,7 +35,7 @@ LINGER_SECONDS: Final = 5.0
 UNHEARD_SECONDS: Final = 0.05
 
 
-class Body(QuartBody):
+class RequestBody(QuartBody):
     """The body of a request, read in chunks (``async for``) or as a whole (``await``).
 
     Raises :class:`~collidium.errors.TooLarge` above ``limit``, and :class:`~collidium.errors.BadRequest` for
@@ -71,7 +71,7 @@ class Body(QuartBody):
         if self.limit is not None and size > self.limit:
             raise TooLarge(f"the body is larger than {self.limit:,} bytes, the limit for this request")
 
-    def __aiter__(self) -> Body:
+    def __aiter__(self) -> RequestBody:
         return self
 
     async def __anext__(self) -> bytes:
@@ -172,13 +172,13 @@ class Body(QuartBody):
 
 
 class Request(quart.Request):
-    """A request with a :class:`Body`.
+    """A request with a :class:`RequestBody`.
 
     Before reading, a handler may set ``max_content_length`` to override the app's ``MAX_CONTENT_LENGTH``.
     """
 
-    body_class = Body
-    body: Body
+    body_class = RequestBody
+    body: RequestBody
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -246,7 +246,7 @@ class ResponseSender:
             message["headers"] = [*message["headers"], (b"connection", b"close")]
 
 
-class Connection(HTTPConnection):
+class RequestConnection(HTTPConnection):
     """One request and its response; stops reading from the socket while the body's buffer is full."""
 
     async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
@@ -308,4 +308,4 @@ def install(app: quart.Quart) -> None:
     """
     app.config["RESPONSE_TIMEOUT"] = None
     app.request_class = Request
-    app.asgi_http_class = Connection
+    app.asgi_http_class = RequestConnection

@@ -16,7 +16,7 @@ import quart
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.sansio import multipart
 
-from collidium.api.bodies.body import Body
+from collidium.api.bodies.body import RequestBody
 from collidium.errors import BadRequest, TooLarge, UnsupportedMediaType
 from collidium.files.held import GrowingFile, HeldFile
 
@@ -196,14 +196,14 @@ async def append_to_file(request: quart.Request, file: GrowingFile, limit_bytes:
     await _feed(body, RawSink(file, limit_bytes), PARTIAL_BATCH)
 
 
-def _limited_body(request: quart.Request, limit_bytes: int) -> Body:
-    body = cast(Body, request.body)
+def _limited_body(request: quart.Request, limit_bytes: int) -> RequestBody:
+    body = cast(RequestBody, request.body)
     body.limit = limit_bytes
     body.check_limit()
     return body
 
 
-async def _feed(body: Body, sink: Sink, batch_bytes: int = BATCH) -> dict[str, str]:
+async def _feed(body: RequestBody, sink: Sink, batch_bytes: int = BATCH) -> dict[str, str]:
     batch: list[bytes] = []
     size = 0
     async for chunk in body:

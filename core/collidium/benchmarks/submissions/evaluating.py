@@ -40,10 +40,9 @@ from collidium.benchmarks.submissions import (
     submitting,
 )
 from collidium.benchmarks.submissions.admissions import Admission
-from collidium.benchmarks.submissions.evaluations import LeaseLost
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.contracts.task import EventRange
-from collidium.database.leased_loop import LeasedLoop, renewing
+from collidium.database.leased_loop import LeasedLoop, LeaseLost, renewing
 from collidium.errors import (
     Conflict,
     Forbidden,
@@ -60,7 +59,7 @@ from collidium.inference.cores import CoreBusy, timing_core
 from collidium.inference.manifest import interface_of, read_manifest
 from collidium.inference.messages import Code, ModelRefused
 from collidium.inference.running import Model, check, predict, tables_of
-from collidium.inference.sandbox import CONFINED_BY, Limits, Unconfined, is_installed
+from collidium.inference.sandbox import CONFINED_BY, SandboxLimits, Unconfined, is_installed
 from collidium.inference.timing import TimedBlock, Timing
 from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
@@ -219,7 +218,7 @@ class _Run:
         #: Ends the work of threads.
         self.stopped = False
         settings = platform.settings
-        self._limits = Limits(
+        self._limits = SandboxLimits(
             settings.model_memory_bytes,
             call_seconds=min(CALL_SECONDS, settings.model_seconds),
             total_seconds=settings.model_seconds,

@@ -19,6 +19,7 @@ from tortoise.timezone import now
 from collidium import accounts, operations, records
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation
 from collidium.database import on_commit, transactional
+from collidium.database.leased_loop import LeaseLost
 from collidium.errors import Conflict, NotFound
 from collidium.inference.manifest import summary
 from collidium.inference.messages import Code
@@ -58,10 +59,6 @@ REASONS: Final[Mapping[str, str]] = {
     "closed": "The challenge accepted no more submissions when the model had been run.",
     "banned": "The account is banned.",
 }
-
-
-class LeaseLost(Exception):
-    """The evaluation was cancelled, or another process has leased it."""
 
 
 # -- for owners and operators --------------------------------------------------------------------------

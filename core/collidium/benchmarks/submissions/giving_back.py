@@ -19,7 +19,7 @@ from collidium import accounts, operations
 from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Challenge, Evaluation, Rescoring, Submission
 from collidium.benchmarks.submissions import evaluations, replay, scorings
-from collidium.benchmarks.submissions.replay import Target
+from collidium.benchmarks.submissions.replay import ReplayTarget
 from collidium.database import applied_at, transactional
 from collidium.scoring.truth.parts import whole
 
@@ -111,7 +111,7 @@ def _why_not(model: Evaluation, challenge: Challenge | None) -> str:
 
 
 async def _places(challenge: Challenge, task: Task) -> list[TakenPlace]:
-    target = Target(challenge.name, task, str(challenge.truth_version))
+    target = ReplayTarget(challenge.name, task, str(challenge.truth_version))
     rows = [row for row in await replay.submissions_to(challenge.name) if row.standing == "ranked"]
     placed = {
         (row.account_id, row.sha256)
@@ -129,7 +129,7 @@ async def _places(challenge: Challenge, task: Task) -> list[TakenPlace]:
     ]
 
 
-def _was_left(row: Submission, target: Target, *, any_placed: bool) -> bool:
+def _was_left(row: Submission, target: ReplayTarget, *, any_placed: bool) -> bool:
     """Whether a rescoring or the end left a submission behind without a place that its scores deserve."""
     if scorings.rank_score(target.task.card, row) is None:
         return False

@@ -32,7 +32,7 @@ _REASON_LENGTH: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingModels:
     """The models that wait for a process."""
 
     number: int
@@ -68,7 +68,7 @@ async def require(challenge: str) -> None:
         raise Unavailable(f"{challenge} runs no models now: {reason}", retry_after=60)
 
 
-async def waiting() -> Waiting:
+async def waiting() -> WaitingModels:
     """Return how many models wait for a process, and since when."""
     moment = now()
     unfinished = Evaluation.filter(Q(lease="") | Q(due_at__lte=moment), turn__gte=0)
@@ -77,7 +77,7 @@ async def waiting() -> Waiting:
     # Until its first lease a model has been due since it was queued. A later step is due after a pause.
     since = [row["checking" if row["state"] == "checking" else "due"] for row in rows]
     oldest = min((one for one in since if one is not None and one <= moment), default=None)
-    return Waiting(sum(row["number"] for row in rows), oldest)
+    return WaitingModels(sum(row["number"] for row in rows), oldest)
 
 
 def _current() -> QuerySet[ModelRunner]:

@@ -19,7 +19,7 @@ from tortoise.timezone import now
 from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Challenge, Scoring, Submission
 from collidium.benchmarks.submissions import reruns, scorings, waiting
-from collidium.benchmarks.submissions.replay import Target
+from collidium.benchmarks.submissions.replay import ReplayTarget
 from collidium.benchmarks.submissions.scorings import TooSlow
 from collidium.contracts.storage import MissingFile, StorageUnavailable
 from collidium.database import execute_many, in_chunks, rows_of, stored
@@ -27,7 +27,7 @@ from collidium.errors import InvalidInput, ScoringFailed, ScoringInterrupted
 from collidium.files.held import scratch_directory
 from collidium.files.stored import fetch
 from collidium.runtime import failpoints
-from collidium.scoring.engine import Evaluation, Seeds
+from collidium.scoring.engine import ScoringResult, Seeds
 from collidium.scoring.truth.parts import Part
 from collidium.truth import draw_seeds
 
@@ -48,7 +48,7 @@ AND scorings.scorer_version = made.scorer_version AND scorings.submission_id = m
 _ERRORS: Final = "UPDATE submissions SET uncertainties = ? WHERE id = ?"
 
 
-def waits_of(target: Target) -> Target:
+def waits_of(target: ReplayTarget) -> ReplayTarget:
     """What files wait for that get no new draws for a target: apart from those without any scores for it."""
     return replace(target, truth_version=draw_seeds.successor(target.truth_version))
 
@@ -59,7 +59,7 @@ class Redrawing:
 
     task: Task
     #: What files wait for that cannot be scored now.
-    waits: Target
+    waits: ReplayTarget
     #: What counts for the challenge: a version of truth, and what it holds back.
     counts: str
     held_back: str | None
@@ -69,7 +69,7 @@ class Redrawing:
     kept: set[str]
 
     @classmethod
-    async def of(cls, target: Target) -> Redrawing:
+    async def of(cls, target: ReplayTarget) -> Redrawing:
         """What a rescoring for a target replaces; without versions there is nothing to do."""
         task, truth_version = target.task, target.truth_version
         part = Part.of(truth_version)
@@ -130,7 +130,7 @@ class Redrawing:
         runs = await reruns.predictions_on(self.counts, models)
         return {row.id: str(runs[row.id].predictions if row.id in runs else row.sha256) for row in rows}
 
-    async def _evaluate(self, platform: Platform, sha256: str) -> Evaluation | None:
+    async def _evaluate(self, platform: Platform, sha256: str) -> ScoringResult | None:
         """Score a stored file by the new draws; None if that is impossible."""
         seeds = [
             await draw_seeds.of_version(self.task.card.name, self._stored_as(version))
@@ -152,7 +152,7 @@ class Redrawing:
     def _stored_as(self, version: str) -> str:
         return draw_seeds.successor(version) if version in self.versions else version
 
-    async def _keep(self, row: Submission, made: Evaluation, versions: Sequence[str]) -> None:
+    async def _keep(self, row: Submission, made: ScoringResult, versions: Sequence[str]) -> None:
         card = self.task.card
         own = scorings.with_measured_errors(card, row.model, made)
         for version in versions:

@@ -35,7 +35,7 @@ class Incomplete(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ReplayTarget:
     """The scorer and the truth whose scores will count."""
 
     challenge: str
@@ -57,7 +57,7 @@ class Replay:
     """A replay and its operator; ``problems``: why submissions cannot be scored, by id."""
 
     settings: Settings
-    target: Target
+    target: ReplayTarget
     problems: Mapping[str, str]
     actor: str
     #: The action in the audit log.
@@ -194,7 +194,7 @@ class _State:
     bests: Mapping[str, float]
 
     @classmethod
-    async def of(cls, rows: Sequence[Submission], target: Target) -> _State:
+    async def of(cls, rows: Sequence[Submission], target: ReplayTarget) -> _State:
         scores = {row.id: (row.scores, (row.scorer_version, row.truth_version)) for row in rows}
         return cls(_ranks(rows), scores, await _bests(target))
 
@@ -242,7 +242,7 @@ async def _audit(plan: Replay, earned: Mapping[str, Decimal]) -> None:
     await operations.record(plan.actor, plan.action, plan.target.challenge, details, plan.http_request_id)
 
 
-def _duplicates(rows: Iterable[Submission], target: Target) -> dict[str, str]:
+def _duplicates(rows: Iterable[Submission], target: ReplayTarget) -> dict[str, str]:
     """Problems of repeated files: of an account's equal files one counts, preferably one already scored."""
     rows = [row for row in rows if row.standing == "ranked"]
     held: dict[tuple[int, str], str] = {}
@@ -262,7 +262,7 @@ _SCORED: Final = ("scorer_version", "truth_version", "scores", "uncertainties", 
 _APPLY: Final = f"UPDATE submissions SET {', '.join(f'{name} = ?' for name in _SCORED)} WHERE id = ?"  # noqa: S608 -- names alone
 
 
-async def apply_scores(rows: Sequence[Submission], made: Mapping[str, Scoring], target: Target) -> None:
+async def apply_scores(rows: Sequence[Submission], made: Mapping[str, Scoring], target: ReplayTarget) -> None:
     """Apply the new scores of a chunk of submissions, and keep the old ones.
 
     Without new scores a submission leaves the leaderboard.
@@ -298,7 +298,7 @@ def _ranks(rows: Iterable[Submission]) -> dict[str, int]:
     }
 
 
-async def _bests(target: Target) -> dict[str, float]:
+async def _bests(target: ReplayTarget) -> dict[str, float]:
     """The bests against a truth, or the latest earlier ones if there are none yet."""
     rows = await Best.filter(challenge=target.challenge).order_by("id")
     current = {row.metric: row.value for row in rows if row.truth_version == target.truth_version}

@@ -19,7 +19,7 @@ from collidium.benchmarks import accepting, challenges
 from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import evaluations, model_runners, reading, replay, scorings, submitting
-from collidium.benchmarks.submissions.replay import Target
+from collidium.benchmarks.submissions.replay import ReplayTarget
 from collidium.database import in_chunks, transactional
 from collidium.errors import Conflict
 from collidium.inference.messages import Code
@@ -30,7 +30,7 @@ from collidium.truth import registry
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
     from collidium.platform import Platform
-    from collidium.scoring.engine import Evaluation as Scores
+    from collidium.scoring.engine import ScoringResult as Scores
 
 
 async def predictions_on(truth_version: str, submission_ids: Iterable[str]) -> dict[str, Evaluation]:
@@ -143,7 +143,7 @@ async def _keep_once(
         raise Conflict(f"{challenge.name} has final results, or no longer counts these events")
     await evaluations.held(run)
     submission = await Submission.select_for_update().get(id=run.submission_id)
-    target = Target(challenge.name, task, run.truth_version)
+    target = ReplayTarget(challenge.name, task, run.truth_version)
     await scorings.keep(submission.id, task.card, target.versions, scores, scored_at=now())
     if not run.public and run.truth_version == challenge.truth_version and target.needs_scores(submission):
         await accepting.require_concealed(challenge, run.truth_version)

@@ -26,15 +26,14 @@ from collidium import records
 from collidium.benchmarks import accepting, challenges
 from collidium.benchmarks.models import Rescoring, Submission
 from collidium.benchmarks.submissions import replay, reruns, scorings, waiting
-from collidium.benchmarks.submissions.evaluations import LeaseLost
 from collidium.benchmarks.submissions.redrawing import Redrawing, waits_of
-from collidium.benchmarks.submissions.replay import Incomplete, Preview, Replay, Review, Target
+from collidium.benchmarks.submissions.replay import Incomplete, Preview, Replay, ReplayTarget, Review
 from collidium.benchmarks.submissions.waiting import FilesWait
 from collidium.contracts.identity import ERASED
 from collidium.contracts.storage import MissingFile, StorageUnavailable
 from collidium.database import in_chunks, on_commit, transactional
 from collidium.database.errors import is_away
-from collidium.database.leased_loop import LeasedLoop, renewing
+from collidium.database.leased_loop import LeasedLoop, LeaseLost, renewing
 from collidium.errors import (
     CollidiumError,
     Conflict,
@@ -54,7 +53,7 @@ from collidium.runtime.waiting import WakeSignal
 if TYPE_CHECKING:
     from collidium.benchmarks.submissions.replay import Review
     from collidium.platform import Platform
-    from collidium.scoring.engine import Evaluation
+    from collidium.scoring.engine import ScoringResult
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +102,7 @@ async def rescore(
         version = str(await challenges.public_part(row, percent))
     elif version is None:
         raise Conflict(f"{name!r} has no truth: there is nothing to score against")
-    target = Target(name, task, version or "")
+    target = ReplayTarget(name, task, version or "")
     action = "rescore" if percent is None else "split"
     problems: dict[str, str] = {}
     redrawing = await Redrawing.of(target)
@@ -152,7 +151,7 @@ async def _apply(
 
 async def score_missing(
     platform: Platform,
-    target: Target,
+    target: ReplayTarget,
     known: Iterable[str],
     progress: Progress | None = None,
     *,
@@ -245,8 +244,8 @@ def _is_gone(row: Submission, error: Exception | None = None) -> bool:
 
 
 async def _score_kept(
-    platform: Platform, target: Target, sha256: str, *, waits_for_task: bool
-) -> Evaluation | str | _Waits:
+    platform: Platform, target: ReplayTarget, sha256: str, *, waits_for_task: bool
+) -> ScoringResult | str | _Waits:
     """Score a stored file; returns its problem if the scorer rejects its content."""
     async with scratch_directory(platform.settings.uploads) as directory:
         path = directory / "predictions.parquet"
@@ -298,7 +297,7 @@ async def order(
         if last.ended_at is None:
             raise Conflict(f"{name} is being scored again since {last.asked_at:%Y-%m-%d %H:%M} UTC")
         await last.delete()
-    target = Target(name, task, version)
+    target = ReplayTarget(name, task, version)
     await waiting.forget(target)
     await waiting.forget(waits_of(target))
     made = Rescoring(

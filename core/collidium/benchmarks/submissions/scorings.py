@@ -39,7 +39,7 @@ from collidium.truth import draw_seeds, registry
 if TYPE_CHECKING:
     from collidium.contracts.task import Card, Task
     from collidium.platform import Platform
-    from collidium.scoring.engine import Evaluation, Seeds
+    from collidium.scoring.engine import ScoringResult, Seeds
     from collidium.scoring.truth.versions import Truth
 
 logger = logging.getLogger(__name__)
@@ -107,7 +107,9 @@ def published_errors(errors: Mapping[str, float] | None) -> dict[str, float]:
     return {name: published_error(error) for name, error in (errors or {}).items()}
 
 
-def with_measured_errors(card: Card, model: Mapping[str, Any] | None, evaluation: Evaluation) -> Evaluation:
+def with_measured_errors(
+    card: Card, model: Mapping[str, Any] | None, evaluation: ScoringResult
+) -> ScoringResult:
     """Return the scores with the error of the measurement for those of a speed that was measured."""
     if not model or not model.get("seconds"):
         return evaluation
@@ -141,7 +143,7 @@ async def keep(
     submission_id: str,
     card: Card,
     versions: tuple[str, str],
-    evaluation: Evaluation,
+    evaluation: ScoringResult,
     *,
     scored_at: datetime,
     applied: bool = False,
@@ -178,7 +180,7 @@ async def keep_alone(
     submission_id: str,
     card: Card,
     versions: tuple[str, str],
-    evaluation: Evaluation,
+    evaluation: ScoringResult,
     *,
     scored_at: datetime,
 ) -> None:
@@ -290,7 +292,7 @@ async def score(
     sha256: str,
     extra_columns: ExtraColumns = "refuse",
     seeds: Seeds | None = None,
-) -> Evaluation:
+) -> ScoringResult:
     """Score a file within the time limit, by the seeds of the version unless others are given.
 
     Raises as :func:`~collidium.scoring.engine.evaluate`, and TooSlow. A file that was scored before can be
@@ -349,7 +351,7 @@ async def _score(
     sha256: str,
     extra_columns: ExtraColumns,
     seeds: Seeds,
-) -> Evaluation:
+) -> ScoringResult:
     settings = platform.settings
     budget = asyncio.timeout(settings.evaluation_seconds)
     try:

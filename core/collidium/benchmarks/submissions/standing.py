@@ -25,8 +25,8 @@ from collidium.benchmarks.submissions import (
     standing_changes,
     submitting,
 )
-from collidium.benchmarks.submissions.replay import Target
-from collidium.benchmarks.submissions.standing_changes import Begun, Standing, StandingChange
+from collidium.benchmarks.submissions.replay import ReplayTarget
+from collidium.benchmarks.submissions.standing_changes import Begun, RankStanding, StandingChange
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden, NotFound
 from collidium.scoring.truth.parts import Part
@@ -123,7 +123,7 @@ async def withdraw(platform: Platform, account: AccountView, submission_id: str)
         raise Conflict(f"{challenge.name} is closed: an organiser can disqualify the submission")
     # Participants do not decide who is paid; as actors their names cannot be mistaken for an operator's.
     actor = f"account:{account.id}"
-    change = await _planned(platform, row, Standing("withdrawn"), actor, "withdraw", "", pays=False)
+    change = await _planned(platform, row, RankStanding("withdrawn"), actor, "withdraw", "", pays=False)
     await standing_changes.run(change, row.id)
     return await reading.find(platform, submission_id)
 
@@ -134,7 +134,7 @@ async def preview(platform: Platform, challenge: str, submission_id: str, *, pay
     ``pays`` as in :func:`disqualify`. Raises NotFound, and Conflict for any other submission.
     """
     row = await _of(challenge, submission_id)
-    new = Standing("ranked" if row.standing == "disqualified" else "disqualified")
+    new = RankStanding("ranked" if row.standing == "disqualified" else "disqualified")
     return await _reviewed(await _planned(platform, row, new, "", "", "", pays=pays), applies=False)
 
 
@@ -156,7 +156,7 @@ async def disqualify(
     submission without a rank.
     """
     row = await _of(challenge, submission_id)
-    new = Standing("disqualified", reason)
+    new = RankStanding("disqualified", reason)
     options = {"take_back": take_back, "pays": pays}
     return await _reviewed(
         await _planned(platform, row, new, actor, "disqualify", http_request_id, **options)
@@ -169,7 +169,7 @@ async def reinstate(
     """Let a disqualified submission count again; raises NotFound, and Conflict for any other."""
     row = await _of(challenge, submission_id)
     return await _reviewed(
-        await _planned(platform, row, Standing("ranked"), actor, "reinstate", http_request_id, pays=pays)
+        await _planned(platform, row, RankStanding("ranked"), actor, "reinstate", http_request_id, pays=pays)
     )
 
 
@@ -199,7 +199,7 @@ async def ban(
             change = StandingChange(
                 settings=platform.settings,
                 target=_target(platform, challenge),
-                new=Standing(after),
+                new=RankStanding(after),
                 actor=actor,
                 action="rank",
                 http_request_id=http_request_id,
@@ -214,8 +214,8 @@ async def ban(
     return account
 
 
-def _target(platform: Platform, challenge: Challenge) -> Target:
-    return Target(challenge.name, platform.tasks.find(challenge.task), str(challenge.truth_version))
+def _target(platform: Platform, challenge: Challenge) -> ReplayTarget:
+    return ReplayTarget(challenge.name, platform.tasks.find(challenge.task), str(challenge.truth_version))
 
 
 async def _of(challenge: str, submission_id: str) -> Submission:
@@ -228,7 +228,7 @@ async def _of(challenge: str, submission_id: str) -> Submission:
 async def _planned(
     platform: Platform,
     row: Submission,
-    new: Standing,
+    new: RankStanding,
     actor: str,
     action: str,
     http_request_id: str,

@@ -30,7 +30,7 @@ from collidium.truth import registry
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
 
-    from collidium.benchmarks.submissions.replay import Target
+    from collidium.benchmarks.submissions.replay import ReplayTarget
     from collidium.settings import Settings
 
 #: The columns that decide what a change does.
@@ -49,7 +49,7 @@ Places = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RankStanding:
     """Whether a submission has a rank (``ranked``) or why not, with a reason for users."""
 
     standing: str
@@ -61,8 +61,8 @@ class StandingChange:
     """A new standing of submissions to a challenge, and who gives it to them."""
 
     settings: Settings
-    target: Target
-    new: Standing
+    target: ReplayTarget
+    new: RankStanding
     actor: str
     #: The action in the audit log.
     action: str
@@ -223,7 +223,7 @@ async def _audit(change: StandingChange, paid: Decimal) -> None:
     await operations.record(change.actor, change.action, about, details, change.http_request_id)
 
 
-async def _places(target: Target) -> Places:
+async def _places(target: ReplayTarget) -> Places:
     return await rows_of(_PLACES, target.challenge, target.truth_version)
 
 

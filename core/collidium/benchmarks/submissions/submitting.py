@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collidium.accounts.identities import Identities
     from collidium.contracts.identity import Identity
     from collidium.platform import Platform
-    from collidium.scoring.engine import Evaluation
+    from collidium.scoring.engine import ScoringResult
     from collidium.settings import Settings
 
 
@@ -61,14 +61,14 @@ class Predictions:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SubmitOutcome:
     """The outcome of a submission; ``deduplicated`` if its account or team sent the same file before."""
 
     submission: records.Submission
     deduplicated: bool
 
 
-async def check(platform: Platform, admission: Admission, predictions: Predictions) -> Evaluation:
+async def check(platform: Platform, admission: Admission, predictions: Predictions) -> ScoringResult:
     """Score without keeping anything; raises InvalidInput with all problems, and Forbidden."""
     evaluation = await scorings.score(
         platform, admission.task, admission.truth.version, predictions.path, predictions.sha256
@@ -85,7 +85,7 @@ async def submit(
     check_claim: CheckClaim,
     model_repo: str | None = None,
     extra_columns: ExtraColumns = "refuse",
-) -> Outcome:
+) -> SubmitOutcome:
     """Score predictions, keep them, and pay for new bests.
 
     Idempotent: the same file by the same account, or by another member of its team, returns the first
@@ -169,7 +169,7 @@ async def _score_and_keep(
     submission: Submission,
     path: Path,
     extra_columns: ExtraColumns,
-) -> Outcome:
+) -> SubmitOutcome:
     task, version = admission.task, admission.truth.version
     evaluation = await scorings.score(platform, task, version, path, submission.sha256, extra_columns)
     if admission.evaluation is not None:
@@ -189,8 +189,8 @@ async def _score_and_keep(
 
 
 async def _keep(
-    platform: Platform, admission: Admission, submission: Submission, evaluation: Evaluation
-) -> Outcome:
+    platform: Platform, admission: Admission, submission: Submission, evaluation: ScoringResult
+) -> SubmitOutcome:
     try:
         return await _keep_once(platform.settings, admission, submission, evaluation)
     except IntegrityError:
@@ -203,8 +203,8 @@ async def _keep(
 
 @transactional
 async def _keep_once(
-    settings: Settings, admission: Admission, submission: Submission, evaluation: Evaluation
-) -> Outcome:
+    settings: Settings, admission: Admission, submission: Submission, evaluation: ScoringResult
+) -> SubmitOutcome:
     card, truth = admission.task.card, admission.truth
     # Lock order, to prevent deadlocks: the challenge, then the account.
     challenge = await Challenge.select_for_update().get(name=submission.challenge)
@@ -252,7 +252,7 @@ async def _keep_once(
             admission.evaluation, submission.id, submission.sha256, submission.truth_version
         )
         reached("evaluate.before_commit")
-    return Outcome(kept, deduplicated=False)
+    return SubmitOutcome(kept, deduplicated=False)
 
 
 def _require_unchanged(challenge: Challenge, submission: Submission, admission: Admission) -> None:
@@ -271,7 +271,7 @@ def _require_unchanged(challenge: Challenge, submission: Submission, admission: 
 
 
 @transactional
-async def _again(first: Submission, again: Submission, admission: Admission) -> Outcome:
+async def _again(first: Submission, again: Submission, admission: Admission) -> SubmitOutcome:
     """Return the first submission of a file, and link it to the model if it has none.
 
     Raises Conflict if another model is linked.
@@ -293,7 +293,7 @@ async def _again(first: Submission, again: Submission, admission: Admission) -> 
                 f"change that link instead (PATCH /v1/submissions/{first.id})"
             )
     unranked = why_unranked(first, await challenges.find(first.challenge), admission.task.card)
-    return Outcome(
+    return SubmitOutcome(
         view(first, unranked=unranked, is_practice=admission.truth.is_published), deduplicated=True
     )
 

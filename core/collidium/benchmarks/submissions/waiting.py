@@ -28,7 +28,7 @@ from collidium.runtime.waiting import Backoff
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
 
-    from collidium.benchmarks.submissions.replay import Target
+    from collidium.benchmarks.submissions.replay import ReplayTarget
 
 #: The pauses between attempts to score a file.
 PAUSES: Final = Backoff(first=timedelta(seconds=30), longest=timedelta(hours=1))
@@ -49,13 +49,13 @@ class FilesWait(Unavailable):
         self.retry_at = retry_at
 
 
-async def left_out(target: Target) -> dict[str, str]:
+async def left_out(target: ReplayTarget) -> dict[str, str]:
     """Why submissions have no new scores that were left out, by id."""
     rows = await _of(target).filter(left_out_at__isnull=False)
     return {row.submission_id: row.reason for row in rows}
 
 
-async def give_up(target: Target, unranked: Collection[str] = ()) -> None:
+async def give_up(target: ReplayTarget, unranked: Collection[str] = ()) -> None:
     """Leave out submissions without a rank that were tried for a day: no operator has to decide about them.
 
     These are all that are not ``ranked``, and the ids ``unranked``.
@@ -71,7 +71,7 @@ async def give_up(target: Target, unranked: Collection[str] = ()) -> None:
             await pending.update(left_out_at=now())
 
 
-async def note(target: Target, submission_ids: Iterable[str], reason: str) -> None:
+async def note(target: ReplayTarget, submission_ids: Iterable[str], reason: str) -> None:
     """Record that submissions cannot be scored now, and when they are tried again."""
     moment = now()
     scorer_version, truth_version = target.versions
@@ -95,25 +95,25 @@ async def note(target: Target, submission_ids: Iterable[str], reason: str) -> No
         await WaitingFile.bulk_create([made], ignore_conflicts=True)
 
 
-async def attempts(target: Target) -> dict[str, int]:
+async def attempts(target: ReplayTarget) -> dict[str, int]:
     """How often submissions that wait were tried, by id."""
     rows = await _of(target).filter(left_out_at__isnull=True)
     return {row.submission_id: row.attempts for row in rows}
 
 
-async def resolve_scored(target: Target, done: Collection[str]) -> None:
+async def resolve_scored(target: ReplayTarget, done: Collection[str]) -> None:
     """Forget that these submissions could not be scored, which may be all others as well."""
     waits = await _of(target).filter(left_out_at__isnull=True).values_list("submission_id", flat=True)
     await resolve(target, [id_ for id_ in map(str, waits) if id_ in done])
 
 
-async def resolve(target: Target, submission_ids: Iterable[str]) -> None:
+async def resolve(target: ReplayTarget, submission_ids: Iterable[str]) -> None:
     """Forget that submissions could not be scored."""
     for some in in_chunks(list(submission_ids)):
         await _of(target).filter(submission_id__in=some).delete()
 
 
-async def forget(target: Target) -> None:
+async def forget(target: ReplayTarget) -> None:
     """Forget all files that wait for a target, and those left out: it was applied or is ordered anew.
 
     Also those of other versions of the scorer, which are no longer installed.
@@ -123,20 +123,20 @@ async def forget(target: Target) -> None:
     await rows.filter(Q(truth_version=truth_version) | ~Q(scorer_version=scorer_version)).delete()
 
 
-async def forget_preview(target: Target) -> None:
+async def forget_preview(target: ReplayTarget) -> None:
     """Forget the files that wait for a preview, which is not retried, unless an order waits for them."""
     if not await Rescoring.exists(challenge=target.challenge, ended_at__isnull=True):
         await _of(target).filter(left_out_at__isnull=True).delete()
 
 
-async def require_none(target: Target) -> None:
+async def require_none(target: ReplayTarget) -> None:
     """Raise FilesWait if a file waits that is not left out."""
     rows = await _of(target).filter(left_out_at__isnull=True).order_by("retry_at", "id")
     if rows:
         raise FilesWait(len(rows), rows[0].reason, _retry_at(rows))
 
 
-async def require_retried(target: Target) -> None:
+async def require_retried(target: ReplayTarget) -> None:
     """Raise FilesWait if files wait that are no longer retried."""
     rows = await _of(target).filter(left_out_at__isnull=True).order_by("retry_at", "id")
     if rows and _retry_at(rows) is None:
@@ -149,7 +149,7 @@ def _retry_at(rows: Sequence[WaitingFile]) -> datetime | None:
     return first if first < min(row.since for row in rows) + RETRIED_FOR else None
 
 
-async def is_paused(target: Target) -> bool:
+async def is_paused(target: ReplayTarget) -> bool:
     """Whether files wait, and none is due.
 
     Those that are no longer retried are due once an hour, and when one has lost its rank.
@@ -191,7 +191,7 @@ async def number() -> Number:
     return Number(sum(row["number"] for row in rows), sum(stopped))
 
 
-async def restart(target: Target) -> None:
+async def restart(target: ReplayTarget) -> None:
     """Try the files that wait for a target again, for another day."""
     await _restart(_of(target))
 
@@ -275,7 +275,7 @@ def _view(row: WaitingFile, hub_username: str, retry_at: datetime | None) -> rec
     return records.WaitingFile.of(row, hub_username=hub_username, retry_at=retry_at)
 
 
-def _of(target: Target) -> QuerySet[WaitingFile]:
+def _of(target: ReplayTarget) -> QuerySet[WaitingFile]:
     scorer_version, truth_version = target.versions
     return WaitingFile.filter(
         challenge=target.challenge, scorer_version=scorer_version, truth_version=truth_version

@@ -121,7 +121,7 @@ def create(
 
     def prepare(platform: Platform, local: bool, report: Report) -> Seeding:
         from collidium.seeding import checks, plan
-        from collidium.seeding.access import State
+        from collidium.seeding.access import SeedState
         from collidium.seeding.steps import Seeding
 
         found, settings, source = platform.tasks.find(task), platform.settings, None
@@ -130,7 +130,7 @@ def create(
             events, source = checks.find_source(events, settings.hub, settings.data_dir / "cache" / "hub")
         size = plan.of_challenge(name, found.card, events, source)
         draft = checks.Draft(name, given, events)
-        return Seeding(platform, size, [found], State.open(settings.data_dir), local, report, draft)
+        return Seeding(platform, size, [found], SeedState.open(settings.data_dir), local, report, draft)
 
     def print_done(record: dict[str, Any]) -> None:
         note(f"{record['steps']} steps done: collidium challenge show {name}")

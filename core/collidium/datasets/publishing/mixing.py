@@ -24,7 +24,7 @@ import pyarrow.ipc as ipc
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.publishing.blinding import CHANNELS
-from collidium.datasets.publishing.mixing_sources import EVENT_ID, Source, matched, pileup_of, sources_of
+from collidium.datasets.publishing.mixing_sources import EVENT_ID, MixSource, matched, pileup_of, sources_of
 from collidium.datasets.publishing.preparing import ReportProgress
 from collidium.datasets.schemas import events_per_shard, folder
 from collidium.datasets.writing import ShardWriter
@@ -169,7 +169,7 @@ def _publish(made: Path, output: Path) -> None:
 
 def _write(
     mixing: Mixing,
-    sources: Sequence[Source],
+    sources: Sequence[MixSource],
     random: np.random.Generator,
     scratch: Path,
     report: ReportProgress,
@@ -210,7 +210,7 @@ def _channels_of(tables: Mapping[str, pa.Table], events: EventRange, names: npt.
 
 
 def _renumbered(
-    sources: Sequence[Source], ids: npt.NDArray[np.int64]
+    sources: Sequence[MixSource], ids: npt.NDArray[np.int64]
 ) -> Iterator[tuple[int, dict[str, pa.Table]]]:
     """Yield the events of all sources with new ids by blocks, with the number of events so far."""
     schemas = sources[0].schemas

@@ -34,7 +34,7 @@ WIDTH: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class MixSource:
     """A channel and its events to be mixed."""
 
     channel: str
@@ -84,8 +84,8 @@ _ENERGY: Final = "total_energy"
 
 
 def matched(
-    sources: Sequence[Source], signals: Sequence[str], percent: float, random: np.random.Generator
-) -> list[Source]:
+    sources: Sequence[MixSource], signals: Sequence[str], percent: float, random: np.random.Generator
+) -> list[MixSource]:
     """Reduce the sources to the events that :func:`matched_events` chooses by their visible energies.
 
     Raises UnusableDataset for unknown signals, and if energies do not match.
@@ -106,18 +106,18 @@ def matched(
 
 def sources_of(
     directories: Sequence[Path], config: str, ids: EventRange, report: ReportProgress
-) -> list[Source]:
+) -> list[MixSource]:
     """Check all channels of all directories for a mix ``config`` with events of the range ``ids``.
 
     Raises UnusableDataset with all problems and differences.
     """
-    sources: list[Source] = []
+    sources: list[MixSource] = []
     for directory in directories:
         found = survey(directory, progress=lambda done, total: report("checking", done, total))
         for surveyed in found.configs:
             tables = {name: EventTable(name, [s.path for s in of]) for name, of in surveyed.tables.items()}
             channel = surveyed.name.rpartition("_pu")[0]
-            sources.append(Source(channel, surveyed, tables, surveyed.events))
+            sources.append(MixSource(channel, surveyed, tables, surveyed.events))
     problems = [*_problems_of_numbers(sources, ids), *_contradictions(sources, config)]
     if problems:
         raise UnusableDataset("these datasets cannot be mixed", errors=problems)
@@ -129,7 +129,7 @@ def pileup_of(config: str) -> int:
     return int(config.rpartition("_pu")[2])
 
 
-def _problems_of_numbers(sources: Sequence[Source], ids: EventRange) -> Iterator[dict[str, Any]]:
+def _problems_of_numbers(sources: Sequence[MixSource], ids: EventRange) -> Iterator[dict[str, Any]]:
     channels = [source.channel for source in sources]
     if len(set(channels)) < 2:
         yield problem("channels", f"a mix needs two or more, not {', '.join(channels) or 'none'}")
@@ -140,7 +140,7 @@ def _problems_of_numbers(sources: Sequence[Source], ids: EventRange) -> Iterator
         yield problem("events", f"there are {events}, and ids from {ids.start} to {ids.stop - 1}")
 
 
-def _contradictions(sources: Sequence[Source], config: str) -> Iterator[dict[str, Any]]:
+def _contradictions(sources: Sequence[MixSource], config: str) -> Iterator[dict[str, Any]]:
     for source in sources:
         if pileup_of(source.config.name) != pileup_of(config):
             yield problem(source.config.name, f"has another pileup than {config}")
@@ -149,7 +149,7 @@ def _contradictions(sources: Sequence[Source], config: str) -> Iterator[dict[str
         yield from _differences(sources[0], source)
 
 
-def _differences(first: Source, other: Source) -> Iterator[dict[str, Any]]:
+def _differences(first: MixSource, other: MixSource) -> Iterator[dict[str, Any]]:
     """Differences between the tables and columns of two channels."""
     ours, theirs = first.schemas, other.schemas
     for table in sorted(ours.keys() ^ theirs.keys()):

@@ -24,7 +24,7 @@ from collidium.errors import Conflict, Unauthenticated, UnusableDataset
 from collidium.files.held import work_directory
 from collidium.hub import publishing
 from collidium.hub.client import Hub, HubContested, HubUnavailable, hub_failures
-from collidium.hub.publishing import Contents, Target
+from collidium.hub.publishing import Contents, PublishingTarget
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import entered_in_thread, in_thread
 
@@ -69,7 +69,7 @@ async def publish(publication: Publication, hub: Hub, report: ReportProgress | N
     if not hub.token:
         raise Unauthenticated(f"publishing needs your token of the hub {hub.endpoint}")
     with hub_failures(hub.endpoint):
-        target = Target(hub, await _full_name(publication.repo, hub), publication.private)
+        target = PublishingTarget(hub, await _full_name(publication.repo, hub), publication.private)
         async with entered_in_thread(_scratch(publication.withholding)) as scratch:
             return await _Publishing(publication, target, scratch, report or (lambda *_: None)).run()
 
@@ -89,7 +89,7 @@ def _scratch(withholding: Withholding | None) -> Iterator[Path]:
 @dataclass(frozen=True, slots=True)
 class _Publishing:
     publication: Publication
-    target: Target
+    target: PublishingTarget
     scratch: Path
     report: ReportProgress
 
@@ -174,7 +174,7 @@ async def _full_name(repo: str, hub: Hub) -> str:
     return repo if "/" in repo else f"{owner}/{repo}"
 
 
-def _published_configs(there: Contents | None, target: Target) -> Mapping[str, ConfigFiles]:
+def _published_configs(there: Contents | None, target: PublishingTarget) -> Mapping[str, ConfigFiles]:
     """The configs of a repository. Raises Conflict if it was not published this way."""
     if there is None:
         return {}
@@ -199,7 +199,7 @@ def _is_there(file: DatasetFile, there: Contents) -> bool:
 
 
 async def _upload(
-    files: Mapping[DatasetFile, Path], target: Target, report: ReportProgress
+    files: Mapping[DatasetFile, Path], target: PublishingTarget, report: ReportProgress
 ) -> list[CommitOperationAdd]:
     total = sum(file.size_bytes for file in files)
     sent = dict.fromkeys(files, 0)

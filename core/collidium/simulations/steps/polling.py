@@ -14,6 +14,7 @@ from collidium.contracts.runner import (
     RunnerRefused,
     RunnerUnavailable,
 )
+from collidium.database.leased_loop import LeaseLost
 from collidium.errors import ConfigurationError
 from collidium.runtime.failpoints import reached
 from collidium.runtime.interrupts import Noting
@@ -28,7 +29,7 @@ from collidium.simulations.steps.working import (
     message_for_owner,
     poll_seconds,
 )
-from collidium.simulations.transitions import LeaseLost, mark_running
+from collidium.simulations.transitions import mark_running
 
 if TYPE_CHECKING:
     from collidium.platform import Platform

@@ -15,11 +15,12 @@ from collidium import records
 from collidium.contracts.runner import Job, Runner, RunnerError, RunnerRefused, RunnerUnavailable
 from collidium.contracts.storage import StorageUnavailable
 from collidium.database.errors import is_away
+from collidium.database.leased_loop import LeaseLost
 from collidium.datasets.cards import DatasetFile
 from collidium.datasets.output import PartFiles
 from collidium.errors import ConfigurationError
 from collidium.hub.client import Hub, HubContested, HubRefused, HubUnavailable
-from collidium.hub.publishing import Target, url_of
+from collidium.hub.publishing import PublishingTarget, url_of
 from collidium.runtime import logs
 from collidium.runtime.failpoints import reached
 from collidium.runtime.interrupts import Noting
@@ -28,7 +29,6 @@ from collidium.simulations.models import CANCELLABLE, SimulationRequest, State, 
 from collidium.simulations.orders import Ending, max_output_bytes
 from collidium.simulations.output import WorkerLost
 from collidium.simulations.publication import Provenance
-from collidium.simulations.transitions import LeaseLost
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -204,7 +204,7 @@ async def _keep_parts(platform: Platform, row: SimulationRequest, *, whole: bool
 
     taken = sum(file.size_bytes for files in kept.values() for file in files.files)
     return await output.keep_parts(
-        output.Source(runner, handle, order, row.request_id, len(finished)),
+        output.OutputSource(runner, handle, order, row.request_id, len(finished)),
         wanted if whole else wanted[:PARTS_AT_ONCE],
         platform.storage,
         scratch_of(platform, row),
@@ -243,7 +243,7 @@ async def publish(platform: Platform, row: SimulationRequest) -> None:
         facts=_facts(platform, row),
     )
     hub = Hub(settings.hub, platform.secrets.decrypt(row.encrypted_token))
-    target = Target(hub, _repository(row), row.private)
+    target = PublishingTarget(hub, _repository(row), row.private)
     reached("publish.before")
     url = await publication.publish(provenance, target, platform.storage, scratch_of(platform, row))
     reached("publish.published")

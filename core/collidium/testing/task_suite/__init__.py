@@ -26,9 +26,9 @@ from collidium.datasets import Dataset
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import InvalidInput, NotFound, UnusableDataset
 from collidium.testing.task_suite.checks import CHECKS
-from collidium.testing.task_suite.suite import Outcome, Subject, Suite
+from collidium.testing.task_suite.suite import CheckOutcome, Subject, Suite
 
-__all__ = ["CHECKS", "Outcome", "Subject", "Suite", "sample_tables"]
+__all__ = ["CHECKS", "CheckOutcome", "Subject", "Suite", "sample_tables"]
 
 
 def installed_suite(

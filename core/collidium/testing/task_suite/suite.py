@@ -166,7 +166,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CheckOutcome:
     """The outcome of one check: ``kept``, ``broken`` or ``not checked``."""
 
     check: Check
@@ -214,12 +214,12 @@ class Suite:
             raise ConfigurationError("checking a task needs hypothesis: pip install 'collidium[test]'")
         self.subject = subject
         self.checks = tuple(checks)
-        self._outcomes: dict[str, Outcome] = {}
+        self._outcomes: dict[str, CheckOutcome] = {}
 
-    def __iter__(self) -> Iterator[Outcome]:
+    def __iter__(self) -> Iterator[CheckOutcome]:
         return (self.outcome(check) for check in self.checks)
 
-    def outcome(self, check: Check) -> Outcome:
+    def outcome(self, check: Check) -> CheckOutcome:
         """Run a check once, after the foundations that it needs.
 
         Parameters
@@ -235,28 +235,28 @@ class Suite:
             self._outcomes[check.name] = self._with_its_cause(found)
         return self._outcomes[check.name]
 
-    def _with_its_cause(self, found: Outcome) -> Outcome:
+    def _with_its_cause(self, found: CheckOutcome) -> CheckOutcome:
         """A broken promise, or a reference to an earlier one that has the same cause."""
         for other in self._outcomes.values():
             if found.state == other.state == "broken" and found.cause == other.cause:
-                return Outcome(found.check, "not checked", f"{other.check.name} has the same cause")
+                return CheckOutcome(found.check, "not checked", f"{other.check.name} has the same cause")
         return found
 
-    def _after_foundations(self, check: Check) -> Outcome:
+    def _after_foundations(self, check: Check) -> CheckOutcome:
         for other in self.checks[: self.checks.index(check)]:
             if other.foundation and self.outcome(other).state != "kept":
-                return Outcome(check, "not checked", f"{other.name} comes first")
+                return CheckOutcome(check, "not checked", f"{other.name} comes first")
         return _outcome(check, self.subject)
 
 
-def _outcome(check: Check, subject: Subject) -> Outcome:
+def _outcome(check: Check, subject: Subject) -> CheckOutcome:
     try:
         check.run(subject)
     except Nonconforming as error:
-        return Outcome(check, "broken", str(error), error)
+        return CheckOutcome(check, "broken", str(error), error)
     except Exception as error:  # third-party code may raise anything
-        return Outcome(check, "broken", f"it raises {described(error)}", error)
-    return Outcome(check, "kept")
+        return CheckOutcome(check, "broken", f"it raises {described(error)}", error)
+    return CheckOutcome(check, "kept")
 
 
 def described(error: BaseException) -> str:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from collidium_plugins.acts_pipeline.detector.geometry import ARROW, LOG_LEVEL, Detector
-from collidium_plugins.acts_pipeline.order import StageFailed
+from collidium_plugins.acts_pipeline.order import StageError
 
 
 class Algorithms:
@@ -47,9 +47,9 @@ class Algorithms:
             try:
                 code = algorithm.execute(context)
             except (RuntimeError, ValueError, IndexError) as error:  # translated from C++ exceptions
-                raise StageFailed(f"event {event_id}: {algorithm.name()} of ACTS failed: {error}") from error
+                raise StageError(f"event {event_id}: {algorithm.name()} of ACTS failed: {error}") from error
             if code != acts.examples.ProcessCode.SUCCESS:
-                raise StageFailed(f"event {event_id}: {algorithm.name()} of ACTS failed without a message")
+                raise StageError(f"event {event_id}: {algorithm.name()} of ACTS failed without a message")
         return {name: handle(whiteboard) for name, handle in self._outputs.items()}
 
     def _handles(self, kind: Any, types: Mapping[str, type]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pythia8mc
 
-from collidium_plugins.acts_pipeline.order import StageFailed
+from collidium_plugins.acts_pipeline.order import StageError
 
 Floats = npt.NDArray[np.float64]
 
@@ -64,7 +64,7 @@ class ReactionPool:
             "",
         )
         if not self._cascade.init(0.2, 0.5, str(setup), True, 1e-3, True, True):
-            raise StageFailed("PythiaCascade cannot be set up")
+            raise StageError("PythiaCascade cannot be set up")
         collisions = [[self._collide(kind, p) for p in _MOMENTA] for kind in _PROJECTILES]
         return collisions, {
             sign * kind: [self._decay(sign * kind) for _ in range(_ENTRIES)]

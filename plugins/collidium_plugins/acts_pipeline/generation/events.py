@@ -13,7 +13,7 @@ from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.events import GeneratedEvent, Particles
 from collidium_plugins.acts_pipeline.generation import pileup
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, GUNS, les_houches
-from collidium_plugins.acts_pipeline.generation.pileup import Pileup, Pool, Vertices
+from collidium_plugins.acts_pipeline.generation.pileup import Pileup, PileupPool, Vertices
 from collidium_plugins.acts_pipeline.generation.pythia import Pythia
 from collidium_plugins.acts_pipeline.generation.record import TYPES, Interaction, keep_all
 
@@ -26,7 +26,7 @@ class Generator:
     """
 
     def __init__(
-        self, channel: str, pileup: int, seed: int, pool: Pool | None, lhe: Path | None = None
+        self, channel: str, pileup: int, seed: int, pool: PileupPool | None, lhe: Path | None = None
     ) -> None:
         """Raise GenerationFailed if Pythia rejects the channel's settings or the Les Houches file."""
         self._channel, self._pileup, self._seed, self._pool = channel, pileup, seed, pool

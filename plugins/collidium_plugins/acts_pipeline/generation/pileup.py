@@ -103,7 +103,7 @@ def collisions(pythia: Pythia, seed: int, members: Iterable[int]) -> pa.Table:
     return pa.table({"member": pa.array(numbers, pa.int64()), **lists})
 
 
-class Pool:
+class PileupPool:
     """Collisions in memory-mapped files of tables of :func:`collisions`."""
 
     def __init__(self, paths: Sequence[Path]) -> None:

@@ -15,14 +15,14 @@ from collidium_plugins.acts_pipeline.generation.channels import (
     Channel,
 )
 from collidium_plugins.acts_pipeline.generation.record import Interaction, interaction
-from collidium_plugins.acts_pipeline.order import StageFailed
+from collidium_plugins.acts_pipeline.order import StageError
 
 #: Pythia occasionally fails on an event; it retries with the random numbers that follow.
 _ATTEMPTS: Final = 100
 _ATTEMPTS_OF_FILE: Final = 10
 
 
-class GenerationFailed(StageFailed):
+class GenerationFailed(StageError):
     """Pythia cannot generate an event."""
 
 

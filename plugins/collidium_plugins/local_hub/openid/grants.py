@@ -20,7 +20,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from collidium_plugins.local_hub.accounts import COLUMNS, Account, Scopes, digest, read_scopes, write_scopes
+from collidium_plugins.local_hub.accounts import (
+    COLUMNS,
+    HubAccount,
+    Scopes,
+    digest,
+    read_scopes,
+    write_scopes,
+)
 from collidium_plugins.local_hub.openid.requests import AuthorizationRequest
 from collidium_plugins.local_hub.store import Database, find_secret, later, now, shared_secret
 
@@ -46,7 +53,7 @@ class Grant:
     """An account's consent to an application."""
 
     id: int
-    account: Account
+    account: HubAccount
     client_id: str
     scopes: Scopes
     nonce: str | None
@@ -80,7 +87,7 @@ class Tokens:
     scopes: Scopes
 
 
-def allow(db: sqlite3.Connection, account: Account, request: AuthorizationRequest) -> str:
+def allow(db: sqlite3.Connection, account: HubAccount, request: AuthorizationRequest) -> str:
     """Record a grant and return its code."""
     expires_at = later(CODE_SECONDS)
     grant = begin(db, account, request.client_id, request.scopes, request.nonce, expires_at)
@@ -95,7 +102,7 @@ def allow(db: sqlite3.Connection, account: Account, request: AuthorizationReques
 
 def begin(
     db: sqlite3.Connection,
-    account: Account,
+    account: HubAccount,
     client_id: str,
     scopes: Scopes,
     nonce: str | None = None,
@@ -134,7 +141,7 @@ def redeem(
         db.execute("DELETE FROM grants WHERE id = ?", (row["grant_id"],))
         return None
     db.execute("UPDATE single_use_tokens SET used_at = ? WHERE sha256 = ?", (now(), digest(text)))
-    account = Account(*row[:5])
+    account = HubAccount(*row[:5])
     scopes = read_scopes(row["scopes"])
     return Grant(row["grant_id"], account, row["client_id"], scopes, row["nonce"], row["granted_at"])
 
@@ -211,7 +218,7 @@ def id_token(key: RSAKey, issuer: str, grant: Grant, access_token: str) -> str:
     return jwt.encode({"alg": ALGORITHM, "kid": key.kid}, claims, key, [ALGORITHM])
 
 
-def user_claims(account: Account, scopes: Scopes | None) -> dict[str, Any]:
+def user_claims(account: HubAccount, scopes: Scopes | None) -> dict[str, Any]:
     """Return the OpenID claims about an account that these scopes include."""
     claims: dict[str, Any] = {"sub": str(account.id)}
     if scopes is None or "profile" in scopes:

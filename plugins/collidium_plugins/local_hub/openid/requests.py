@@ -41,7 +41,7 @@ _ADDRESS: Final = re.compile(r"(?P<origin>https?://[A-Za-z0-9.:\[\]_-]+)/[A-Za-z
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class RegisteredClient:
     """A registered application."""
 
     id: str
@@ -65,7 +65,7 @@ class Client:
         return hmac.compare_digest(secret.encode(errors="replace"), self.secret.encode()) and same_id
 
 
-def client_of(settings: Settings) -> Client:
+def client_of(settings: Settings) -> RegisteredClient:
     """Return the client of the settings; raises ConfigurationError for a malformed redirect URI."""
     for address in settings.oauth_redirect_uris:
         if not _ADDRESS.fullmatch(address):
@@ -74,7 +74,7 @@ def client_of(settings: Settings) -> Client:
             )
     own = (f"{settings.public_url}{CALLBACK}",) if settings.public_url else ()
     secret = settings.oauth_client_secret
-    return Client(
+    return RegisteredClient(
         settings.oauth_client_id,
         secret.get_secret_value() if secret else "",
         (*own, *settings.oauth_redirect_uris),
@@ -110,7 +110,7 @@ class AuthorizationRequest:
     nonce: str | None
 
 
-def read_request(sent: Parameters, client: Client, own: str) -> AuthorizationRequest:
+def read_request(sent: Parameters, client: RegisteredClient, own: str) -> AuthorizationRequest:
     """Parse and validate the query of an authorization request.
 
     ``own`` is the address of the server's pages, without a slash at the end. Raises HubError for an unknown
@@ -133,7 +133,9 @@ def read_request(sent: Parameters, client: Client, own: str) -> AuthorizationReq
     )
 
 
-def check_redirect_uri(client_id: str | None, redirect_uri: str | None, client: Client, own: str) -> str:
+def check_redirect_uri(
+    client_id: str | None, redirect_uri: str | None, client: RegisteredClient, own: str
+) -> str:
     """Return the redirect URI if it is one of the client's; raises HubError."""
     if client_id != client.id:
         raise invalid("This hub does not know the application that sent you here.")

@@ -19,10 +19,10 @@ from werkzeug.routing import BaseConverter
 from collidium.api import browsers
 from collidium.api.mounting import HUB_PATH
 from collidium.errors import CollidiumError
-from collidium_plugins.local_hub.failures import HubError, as_hub_error
+from collidium_plugins.local_hub.failures import HubFailure, as_hub_error
 from collidium_plugins.local_hub.names import KINDS, Kind
-from collidium_plugins.local_hub.openid.requests import AuthorizationError, Client
-from collidium_plugins.local_hub.repositories import Target
+from collidium_plugins.local_hub.openid.requests import AuthorizationError, RegisteredClient
+from collidium_plugins.local_hub.repositories import RepositoryTarget
 from collidium_plugins.local_hub.store import Store
 from collidium_plugins.local_hub.web import context, files, repos, signing_in, tokens, uploads, xet
 from collidium_plugins.local_hub.web.context import (
@@ -98,7 +98,7 @@ class Anything(BaseConverter):
 
 
 def make_blueprint(
-    directory: Path, client: Client, proxies: int = 0, quota_bytes: int = sys.maxsize
+    directory: Path, client: RegisteredClient, proxies: int = 0, quota_bytes: int = sys.maxsize
 ) -> Blueprint:
     """Make the hub, which stores its files below ``directory``.
 
@@ -116,7 +116,7 @@ def make_blueprint(
     for rule in ("/", "/<anything:rest>"):
         blueprint.add_url_rule(rule, f"nothing_{len(rule)}", _unknown, methods=methods, merge_slashes=False)
     blueprint.before_request(authenticate)
-    for kind in (HubError, CollidiumError, HTTPException, sqlite3.OperationalError):
+    for kind in (HubFailure, CollidiumError, HTTPException, sqlite3.OperationalError):
         blueprint.register_error_handler(kind, _show_error)
     blueprint.register_error_handler(AuthorizationError, _return_to_application)
 
@@ -124,7 +124,7 @@ def make_blueprint(
     async def open_store() -> None:
         opened = await asyncio.to_thread(Store, directory, quota_bytes)
         await asyncio.to_thread(opened.tidy)
-        context.begin(context.Hub(opened, client, proxies))
+        context.begin(context.ServedHub(opened, client, proxies))
 
     @blueprint.while_app_serving
     async def end_idle_uploads() -> AsyncGenerator[None, None]:
@@ -136,9 +136,11 @@ def make_blueprint(
     return blueprint
 
 
-def _with_target(handler: Callable[[Target], Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
+def _with_target(
+    handler: Callable[[RepositoryTarget], Awaitable[Response]],
+) -> Callable[..., Awaitable[Response]]:
     async def view(namespace: str, name: str, kind: Kind = "models", rest: str = "") -> Response:
-        return await handler(Target(kind, namespace, name, caller()))
+        return await handler(RepositoryTarget(kind, namespace, name, caller()))
 
     return view
 
@@ -157,7 +159,7 @@ async def _unknown(**_: Any) -> Response:
     match raw_segments():
         case ["api", kind, _, _, verb, *_] if kind in KINDS:
             status, message = _UNSUPPORTED.get(verb, _NO_SPACES if kind == "spaces" else (status, message))
-    raise HubError(status, message)
+    raise HubFailure(status, message)
 
 
 async def _show_error(error: Exception) -> Response:

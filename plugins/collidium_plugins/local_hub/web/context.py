@@ -21,9 +21,9 @@ from quart import Response, current_app, g, render_template, request
 
 from collidium.api.context import caller_scheme
 from collidium.api.mounting import HUB_PATH, hub_path
-from collidium_plugins.local_hub.accounts import Attempts, Caller, owner_of
-from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in
-from collidium_plugins.local_hub.openid.requests import Client
+from collidium_plugins.local_hub.accounts import Attempts, HubCaller, owner_of
+from collidium_plugins.local_hub.failures import HubFailure, invalid, not_signed_in
+from collidium_plugins.local_hub.openid.requests import RegisteredClient
 from collidium_plugins.local_hub.store import Store
 
 _EXTENSION: Final = "collidium_local_hub"
@@ -43,11 +43,11 @@ _STYLE: Final = Path(__file__).with_name("static") / "pages.css"
 
 
 @dataclass(frozen=True, slots=True)
-class Hub:
+class ServedHub:
     """The hub of this process, while it serves."""
 
     store: Store
-    client: Client
+    client: RegisteredClient
     #: Trusted proxies in front of it.
     proxies: int
     attempts: Attempts = field(default_factory=Attempts)
@@ -63,22 +63,22 @@ class Hub:
     assembling: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
 
-def begin(opened: Hub) -> None:
+def begin(opened: ServedHub) -> None:
     """Serve requests with this hub."""
     current_app.extensions[_EXTENSION] = opened
 
 
 async def end() -> None:
     """Close the hub after all requests. Commits of disconnected clients are still finished."""
-    ended: Hub = current_app.extensions.pop(_EXTENSION)
+    ended: ServedHub = current_app.extensions.pop(_EXTENSION)
     for threads in (ended.readers, ended.writers, ended.committers, ended.unpackers):
         await asyncio.to_thread(threads.shutdown)
     ended.store.close()
 
 
-def hub() -> Hub:
+def hub() -> ServedHub:
     """The hub of this server."""
-    opened: Hub = current_app.extensions[_EXTENSION]
+    opened: ServedHub = current_app.extensions[_EXTENSION]
     return opened
 
 
@@ -182,9 +182,9 @@ async def authenticate() -> None:
         g.hub_caller = caller
 
 
-def caller() -> Caller | None:
+def caller() -> HubCaller | None:
     """The caller, if authenticated."""
-    account: Caller | None = g.hub_caller
+    account: HubCaller | None = g.hub_caller
     return account
 
 
@@ -225,7 +225,7 @@ def revision_and_path(verb: str, position: int) -> tuple[str, str]:
     """Parse the revision and the path, which may be empty, after ``verb``, the segment at ``position``."""
     segments = raw_segments()
     if len(segments) < position + 2 or segments[position] != verb:
-        raise HubError(404, "This hub has no such address")
+        raise HubFailure(404, "This hub has no such address")
     try:
         revision, *path = (unquote(segment, errors="strict") for segment in segments[position + 1 :])
     except UnicodeDecodeError:
@@ -268,7 +268,7 @@ def limit(maximum: int, default: int) -> int:
     return min(int(text[:9]), maximum)
 
 
-def failure(error: HubError) -> Response:
+def failure(error: HubFailure) -> Response:
     """Render an error in the format of the hub's clients."""
     response = json_response({"error": error.message, **error.body}, error.status)
     message = error.message.encode("ascii", "backslashreplace").decode()

@@ -18,9 +18,16 @@ from collidium.api.mounting import hub_path
 from collidium.hub import cards
 from collidium_plugins.local_hub import repositories
 from collidium_plugins.local_hub.documents import entry_document, lfs_file_document, repo_document
-from collidium_plugins.local_hub.failures import HubError, entry_not_found, invalid
+from collidium_plugins.local_hub.failures import HubFailure, entry_not_found, invalid
 from collidium_plugins.local_hub.names import RESERVED, is_path, page_prefix
-from collidium_plugins.local_hub.repositories import MAIN, Commit, Repo, Target, last_changes, readable
+from collidium_plugins.local_hub.repositories import (
+    MAIN,
+    Commit,
+    Repo,
+    RepositoryTarget,
+    last_changes,
+    readable,
+)
 from collidium_plugins.local_hub.trees import Entry, Trees
 from collidium_plugins.local_hub.web.context import (
     DOCUMENT_BYTES,
@@ -49,7 +56,7 @@ CARD_BYTES: Final = 64 * 1024
 _CARD: Final = "README.md"
 
 
-async def tree(target: Target) -> Response:
+async def tree(target: RepositoryTarget) -> Response:
     """``GET …/tree/{revision}[/{path}]?recursive=&expand=&limit=&cursor=``"""
     revision, path = revision_and_path("tree", 4)
     path = path.strip("/")
@@ -75,7 +82,7 @@ async def tree(target: Target) -> Response:
     return await read_page(page)
 
 
-async def lfs_files(target: Target) -> Response:
+async def lfs_files(target: RepositoryTarget) -> Response:
     """``GET …/lfs-files``: LFS contents of all commits"""
     cursor = request.args.get("cursor", "0")
     if not cursor.isascii() or not cursor.isdigit():
@@ -91,7 +98,7 @@ async def lfs_files(target: Target) -> Response:
     return await read_page(page)
 
 
-async def paths_info(target: Target) -> Response:
+async def paths_info(target: RepositoryTarget) -> Response:
     """``POST …/paths-info/{revision}``: those of the given paths that exist"""
     revision, _ = revision_and_path("paths-info", 4)
     paths, expand = await _sent_paths()
@@ -120,14 +127,14 @@ async def _sent_paths() -> tuple[list[str], bool]:
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise invalid("paths must be a list of strings")
     if len(paths) > PATHS:
-        raise HubError(413, f"paths must be a list of at most {PATHS}")
+        raise HubFailure(413, f"paths must be a list of at most {PATHS}")
     return [path for path in (path.strip("/") for path in paths) if is_path(path)], expand
 
 
 # -- downloads ---------------------------------------------------------------------------------------------
 
 
-async def resolve(target: Target) -> Response:
+async def resolve(target: RepositoryTarget) -> Response:
     """``GET [/{kind}]/{namespace}/{name}/resolve/{revision}/{path}``"""
     revision, path = revision_and_path("resolve", 2 if target.kind == "models" else 3)
 
@@ -144,7 +151,7 @@ async def resolve(target: Target) -> Response:
     requested = _requested_range(headers["ETag"], entry.size)
     if requested is not None and not requested:
         headers = {"Content-Range": f"bytes */{entry.size}", "Accept-Ranges": "bytes"}
-        return failure(HubError(416, f"The file has {entry.size} bytes", headers=headers))
+        return failure(HubFailure(416, f"The file has {entry.size} bytes", headers=headers))
     return await _download(hub().store.blobs.path(entry.sha256 or ""), entry.size, requested, headers)
 
 
@@ -190,7 +197,7 @@ async def _download(path: Path, size: int, requested: range | None, headers: dic
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class ShownFile:
     """A file on the page of a repository."""
 
     path: str
@@ -199,13 +206,13 @@ class File:
     address: str
 
 
-async def show_page(target: Target) -> Response:
+async def show_page(target: RepositoryTarget) -> Response:
     """``GET [/{kind}]/{namespace}/{name}``"""
     if target.namespace in RESERVED:
-        raise HubError(404, "This hub has no such address")
+        raise HubFailure(404, "This hub has no such address")
     try:
         repo, tags, commit, entries, card = await reading(lambda db: _read_page(db, target))
-    except HubError:
+    except HubFailure:
         # Clients get a 401 for a hidden repository; browsers cannot sign in here.
         return await page("no-repository.html", 404, repo=f"{target.namespace}/{target.name}")
     return await page(
@@ -222,7 +229,7 @@ async def show_page(target: Target) -> Response:
 
 
 def _read_page(
-    db: sqlite3.Connection, target: Target
+    db: sqlite3.Connection, target: RepositoryTarget
 ) -> tuple[Repo, list[str], str, list[tuple[str, Entry]], Entry | None]:
     repo = readable(db, target)
     commit = repositories.revision(db, repo, MAIN)
@@ -237,9 +244,9 @@ def _page_path(repo: Repo) -> str:
     return f"{request.root_path}{hub_path()}/{page_prefix(repo.kind)}{repo.full_name}"
 
 
-def _file(repo: Repo, commit: str, path: str, entry: Entry) -> File:
+def _file(repo: Repo, commit: str, path: str, entry: Entry) -> ShownFile:
     address = f"/{page_prefix(repo.kind)}{repo.full_name}/resolve/{commit}/{quote(path)}"
-    return File(path, entry.size, address)
+    return ShownFile(path, entry.size, address)
 
 
 def _card_text(card: Entry) -> str:

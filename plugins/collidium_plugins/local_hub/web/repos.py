@@ -17,9 +17,16 @@ from collidium_plugins.local_hub.documents import (
     repo_document,
     sibling_documents,
 )
-from collidium_plugins.local_hub.failures import HubError, invalid, revision_not_found
+from collidium_plugins.local_hub.failures import HubFailure, invalid, revision_not_found
 from collidium_plugins.local_hub.names import KINDS, Kind, page_prefix
-from collidium_plugins.local_hub.repositories import MAIN, Repo, Target, ancestors, readable, writable
+from collidium_plugins.local_hub.repositories import (
+    MAIN,
+    Repo,
+    RepositoryTarget,
+    ancestors,
+    readable,
+    writable,
+)
 from collidium_plugins.local_hub.trees import Trees
 from collidium_plugins.local_hub.web.context import (
     base_url,
@@ -58,7 +65,7 @@ async def create() -> Response:
     repo, is_new = await writing(make)
     document = _name_document(repo)
     if not is_new:
-        raise HubError(409, f"You already have {repo.full_name}", body=document)
+        raise HubFailure(409, f"You already have {repo.full_name}", body=document)
     return json_response(document)
 
 
@@ -70,7 +77,7 @@ async def delete() -> Response:
     namespace = wanted.get("organization") or (account.name if account else "")
     if not isinstance(name, str) or not isinstance(namespace, str) or kind not in KINDS:
         raise invalid("name and type of the repository are required")
-    target = Target(kind, namespace, name, account)
+    target = RepositoryTarget(kind, namespace, name, account)
     contents = await writing(lambda db: repositories.delete(db, target))
     # After the deletion is committed: a crash in between leaves unused contents, never missing ones.
     await in_thread(hub().writers, hub().store.delete_unused, contents)
@@ -83,7 +90,7 @@ async def move() -> Response:
     kind = _kind(wanted)
     namespace, name = _full_name(wanted, "fromRepo")
     new_namespace, new_name = _full_name(wanted, "toRepo")
-    target = Target(kind, namespace, name, caller())
+    target = RepositoryTarget(kind, namespace, name, caller())
     repo = await writing(lambda db: repositories.rename(db, target, new_namespace, new_name))
     return json_response(_name_document(repo))
 
@@ -99,28 +106,28 @@ def _name_document(repo: Repo) -> dict[str, str]:
     return {"url": page_url(repo), "name": repo.full_name, "id": repo.full_name}
 
 
-async def change_settings(target: Target) -> Response:
+async def change_settings(target: RepositoryTarget) -> Response:
     """``PUT /api/{kind}/{namespace}/{name}/settings``: private or public"""
     wanted = await sent_document()
     if wanted.pop("gated", False) is not False:
-        raise HubError(501, "This hub has no gated repositories: make it private instead")
+        raise HubFailure(501, "This hub has no gated repositories: make it private instead")
     # Newer clients send "visibility", older ones "private".
     visibility, private = wanted.pop("visibility", None), wanted.pop("private", None)
     if visibility is not None:
         private = {"private": True, "public": False}.get(str(visibility), visibility)
     if wanted or not isinstance(private, bool | None):
-        raise HubError(501, "The only setting of a repository on this hub is private or public")
+        raise HubFailure(501, "The only setting of a repository on this hub is private or public")
     repo = await writing(lambda db: repositories.set_private(db, target, private))
     return json_response({"private": repo.private, "gated": False})
 
 
-async def check_access(target: Target) -> Response:
+async def check_access(target: RepositoryTarget) -> Response:
     """``GET …/auth-check``: whether the caller may see it"""
     await reading(lambda db: readable(db, target))
     return json_response({})
 
 
-async def check_write_access(target: Target) -> Response:
+async def check_write_access(target: RepositoryTarget) -> Response:
     """``GET …/auth-check/write``: whether the caller may change it"""
     await reading(lambda db: writable(db, target))
     return json_response({})
@@ -142,7 +149,7 @@ async def list_(kind: Kind) -> Response:
     return await read_page(lambda db: list_repos(db, account, query))
 
 
-async def info(target: Target) -> Response:
+async def info(target: RepositoryTarget) -> Response:
     """``GET /api/{kind}/{namespace}/{name}[/revision/{revision}]``"""
     revision = revision_and_path("revision", 4)[0] if "rest" in (request.view_args or {}) else MAIN
     details = flag(request.args.get("blobs", ""))
@@ -156,7 +163,7 @@ async def info(target: Target) -> Response:
     return await read_document(describe)
 
 
-async def refs(target: Target) -> Response:
+async def refs(target: RepositoryTarget) -> Response:
     """``GET …/refs``"""
 
     def describe(db: sqlite3.Connection) -> dict[str, Any]:
@@ -178,7 +185,7 @@ async def refs(target: Target) -> Response:
     return await read_document(describe)
 
 
-async def commits(target: Target) -> Response:
+async def commits(target: RepositoryTarget) -> Response:
     """``GET …/commits/{revision}``, newest first"""
     start = request.args.get("cursor") or revision_and_path("commits", 4)[0]
     number = limit(PAGE, COMMITS_PAGE)
@@ -193,35 +200,35 @@ async def commits(target: Target) -> Response:
     return await read_page(page)
 
 
-async def add_branch(target: Target) -> Response:
+async def add_branch(target: RepositoryTarget) -> Response:
     """``POST …/branch/{name}``"""
     start = (await sent_document()).get("startingPoint", MAIN)
     return await _change_refs(target, "branch", revision_and_path("branch", 4)[0], start)
 
 
-async def add_tag(target: Target) -> Response:
+async def add_tag(target: RepositoryTarget) -> Response:
     """``POST …/tag/{revision}``"""
     tag = (await sent_document()).get("tag")
     return await _change_refs(target, "tag", tag, revision_and_path("tag", 4)[0])
 
 
-async def delete_branch(target: Target) -> Response:
+async def delete_branch(target: RepositoryTarget) -> Response:
     """``DELETE …/branch/{name}``"""
     return await _delete_ref(target, "branch")
 
 
-async def delete_tag(target: Target) -> Response:
+async def delete_tag(target: RepositoryTarget) -> Response:
     """``DELETE …/tag/{name}``"""
     return await _delete_ref(target, "tag")
 
 
-async def _delete_ref(target: Target, kind: str) -> Response:
+async def _delete_ref(target: RepositoryTarget, kind: str) -> Response:
     name = revision_and_path(kind, 4)[0]
     await writing(lambda db: repositories.delete_ref(db, writable(db, target), kind, name))
     return json_response({})
 
 
-async def _change_refs(target: Target, kind: str, name: object, revision: object) -> Response:
+async def _change_refs(target: RepositoryTarget, kind: str, name: object, revision: object) -> Response:
     if not isinstance(revision, str):
         raise revision_not_found(str(revision)[:100])
     await writing(lambda db: repositories.add_ref(db, writable(db, target), kind, name, revision))

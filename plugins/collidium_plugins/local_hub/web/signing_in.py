@@ -17,8 +17,8 @@ from collidium.api import browsers
 from collidium.api.context import caller_address, platform
 from collidium.benchmarks import tasklist
 from collidium_plugins.local_hub import accounts, roster
-from collidium_plugins.local_hub.accounts import SCOPES, Account
-from collidium_plugins.local_hub.failures import HubError
+from collidium_plugins.local_hub.accounts import SCOPES, HubAccount
+from collidium_plugins.local_hub.failures import HubFailure
 from collidium_plugins.local_hub.openid import grants
 from collidium_plugins.local_hub.openid.grants import ACCESS_SECONDS
 from collidium_plugins.local_hub.openid.requests import (
@@ -147,12 +147,12 @@ async def use_link() -> Response:
     return response
 
 
-async def _account(link: str) -> Account | None:
+async def _account(link: str) -> HubAccount | None:
     """The account that a link signs in; None for an invalid, used or expired one."""
     settings = platform().settings
     # With another hub, equal names may belong to other people. Sessions are for the server's own port.
     if settings.hub_url or settings.identity != "hub" or not pages_url():
-        raise HubError(404, "Accounts of this hub cannot sign in here.")
+        raise HubFailure(404, "Accounts of this hub cannot sign in here.")
     return await reading(lambda db: roster.link_account(db, link))
 
 

@@ -14,7 +14,7 @@ from quart import Response, request
 
 from collidium_plugins.local_hub.accounts import SCOPES, write_scopes
 from collidium_plugins.local_hub.documents import account_document
-from collidium_plugins.local_hub.failures import HubError, not_signed_in
+from collidium_plugins.local_hub.failures import HubFailure, not_signed_in
 from collidium_plugins.local_hub.openid.grants import (
     ACCESS_SECONDS,
     ALGORITHM,
@@ -64,7 +64,7 @@ async def token() -> Response:
 async def _tokens() -> dict[str, Any]:
     try:
         form = await sent_form()
-    except HubError as error:
+    except HubFailure as error:
         raise TokenError("invalid_request", error.message) from None
     _authenticate(form)
     kind = _needed(form, "grant_type")

@@ -21,12 +21,12 @@ from collidium_plugins.local_hub.commits import (
     reference_object,
     store_contents,
 )
-from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in, repo_not_found
+from collidium_plugins.local_hub.failures import HubFailure, invalid, not_signed_in, repo_not_found
 from collidium_plugins.local_hub.names import SHA256, check_path, page_prefix
 from collidium_plugins.local_hub.repositories import (
     Commit,
     Repo,
-    Target,
+    RepositoryTarget,
     branch_head,
     check_quota,
     owns_object,
@@ -59,7 +59,7 @@ COMMIT_BYTES: Final = 2 * 1024**3
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class LargeFileUpload:
     """The content that a signed URL permits to upload."""
 
     repo_id: int
@@ -80,7 +80,7 @@ async def validate_yaml() -> Response:
     return json_response({"errors": [], "warnings": []})
 
 
-async def preupload(target: Target) -> Response:
+async def preupload(target: RepositoryTarget) -> Response:
     """``POST …/preupload/{revision}``: whether to upload each file by LFS or inside the commit"""
     branch, _ = revision_and_path("preupload", 4)
     files = _sent_files((await sent_document()).get("files"))
@@ -120,11 +120,11 @@ def _mode(path: str, size: int) -> str:
 # -- contents ------------------------------------------------------------------------------------------------
 
 
-async def lfs_batch(target: Target) -> Response:
+async def lfs_batch(target: RepositoryTarget) -> Response:
     """``POST [/{kind}]/{namespace}/{name}.git/info/lfs/objects/batch``"""
     sent = await sent_document()
     if sent.get("operation") != "upload" or sent.get("hash_algo", "sha256") != "sha256":
-        raise HubError(422, "The only operation is upload, with SHA-256")
+        raise HubFailure(422, "The only operation is upload, with SHA-256")
     objects = _sent_objects(sent.get("objects"))
 
     def missing(db: sqlite3.Connection) -> tuple[Repo, set[str]]:
@@ -144,7 +144,7 @@ async def lfs_batch(target: Target) -> Response:
 
 
 def _actions(repo: Repo, oid: str, size: int) -> dict[str, Any]:
-    token = sign(hub().store.upload_key, asdict(Upload(repo.id, oid, size)), UPLOAD_SECONDS)
+    token = sign(hub().store.upload_key, asdict(LargeFileUpload(repo.id, oid, size)), UPLOAD_SECONDS)
     verify_url = f"{base_url()}/{page_prefix(repo.kind)}{repo.full_name}.git/info/lfs/verify"
     # In the query, which the access log leaves out.
     return {"upload": {"href": f"{base_url()}/lfs/upload?token={token}"}, "verify": {"href": verify_url}}
@@ -169,8 +169,8 @@ async def put_content() -> Response:
     """``PUT /lfs/upload?token=``: the URL is signed, so the client sends no credentials"""
     claims = verify(hub().store.upload_key, request.args.get("token", ""))
     if claims is None:
-        raise HubError(403, "The upload URL has expired or was not signed by this hub")
-    upload = Upload(**claims)
+        raise HubFailure(403, "The upload URL has expired or was not signed by this hub")
+    upload = LargeFileUpload(**claims)
     await reading(lambda db: check_quota(db, upload.repo_id, hub().store.quota, upload.size))
     blobs = hub().store.blobs
     async with receive_to_file(request, blobs.uploads, upload.size, part=None, media_types=None) as received:
@@ -181,34 +181,34 @@ async def put_content() -> Response:
     return json_response({})
 
 
-def reference_upload(db: sqlite3.Connection, upload: Upload) -> None:
+def reference_upload(db: sqlite3.Connection, upload: LargeFileUpload) -> None:
     """Reference a content from the repository it was uploaded to; raises HubError, and deletes it then."""
     try:
         if not db.execute("SELECT 1 FROM repos WHERE id = ?", (upload.repo_id,)).fetchone():
             raise repo_not_found(anonymous=False)
         check_quota(db, upload.repo_id, hub().store.quota, upload.size)
-    except HubError:
+    except HubFailure:
         hub().store.blobs.delete_unused(db, [upload.sha256])
         raise
     reference_object(db, hub().store.blobs, upload.repo_id, upload.sha256, upload.size)
 
 
-async def lfs_verify(target: Target) -> Response:
+async def lfs_verify(target: RepositoryTarget) -> Response:
     """``POST [/{kind}]/{namespace}/{name}.git/info/lfs/verify``: whether the content was received"""
     oid, size = _sent_object(await sent_document())
     if await reading(lambda db: owns_object(db, writable(db, target), oid)) != size:
-        raise HubError(404, "The content was not received")
+        raise HubFailure(404, "The content was not received")
     return json_response({})
 
 
 # -- commits -------------------------------------------------------------------------------------------------
 
 
-async def commit(target: Target) -> Response:
+async def commit(target: RepositoryTarget) -> Response:
     """``POST …/commit/{branch}``, with a line of JSON per change"""
     branch, _ = revision_and_path("commit", 4)
     if flag(request.args.get("create_pr", "")):
-        raise HubError(501, "This hub has no discussions or pull requests: commit to a branch")
+        raise HubFailure(501, "This hub has no discussions or pull requests: commit to a branch")
     await reading(lambda db: branch_head(db, writable(db, target), branch))
     uploads = hub().store.blobs.uploads
     async with receive_to_file(request, uploads, COMMIT_BYTES, part=None, media_types=None) as received:
@@ -219,7 +219,7 @@ async def commit(target: Target) -> Response:
     return json_response(document)
 
 
-def _commit(target: Target, branch: str, received: ReceivedFile) -> tuple[Repo, Commit]:
+def _commit(target: RepositoryTarget, branch: str, received: ReceivedFile) -> tuple[Repo, Commit]:
     account, began = target.caller, monotonic()
     if account is None:
         raise not_signed_in()

@@ -14,7 +14,7 @@ from collidium.api.bodies import ReceivedFile, receive_to_file
 from collidium.errors import CollidiumError
 from collidium.files.held import HeldFile
 from collidium_plugins.local_hub.failures import (
-    HubError,
+    HubFailure,
     as_hub_error,
     invalid,
     not_signed_in,
@@ -23,7 +23,7 @@ from collidium_plugins.local_hub.failures import (
 from collidium_plugins.local_hub.names import SHA256
 from collidium_plugins.local_hub.repositories import (
     Repo,
-    Target,
+    RepositoryTarget,
     check_quota,
     owns_object,
     repo_of_row,
@@ -40,7 +40,7 @@ from collidium_plugins.local_hub.web.context import (
     json_response,
     reading,
 )
-from collidium_plugins.local_hub.web.uploads import FILE_BYTES, Upload, reference_upload
+from collidium_plugins.local_hub.web.uploads import FILE_BYTES, LargeFileUpload, reference_upload
 from collidium_plugins.local_hub.xet import SHARD_BYTES, XORB_BYTES, LostChunks, SentFile, read_shard, unpack
 
 #: Clients ask for another token in time.
@@ -54,7 +54,7 @@ async def end_idle_hourly() -> None:
         await in_thread(hub().unpackers, hub().store.sessions.end_idle)
 
 
-async def write_token(target: Target) -> Response:
+async def write_token(target: RepositoryTarget) -> Response:
     """``GET …/xet-write-token/{revision}``: where to upload, and a token for it"""
     repo = await reading(lambda db: writable(db, target))
     session = await in_thread(hub().readers, hub().store.sessions.open, repo.owner_id, repo.id)
@@ -102,7 +102,7 @@ async def put_shard(session: str, version: int = 1) -> Response:
             await in_turn(
                 hub().assembling, repo.owner_id, hub().unpackers, _store_files, repo, directory, received
             )
-        except (HubError, CollidiumError) as error:
+        except (HubFailure, CollidiumError) as error:
             failed = as_hub_error(error)
             if version == 1 or failed.status >= 500:
                 raise
@@ -139,7 +139,7 @@ def _store_file(repo: Repo, session: Path, file: SentFile) -> None:
     finally:
         content.let_go()
     with store.database.writing() as db:
-        reference_upload(db, Upload(repo.id, file.sha256, content.size))
+        reference_upload(db, LargeFileUpload(repo.id, file.sha256, content.size))
 
 
 async def _permitted(session: str) -> tuple[Repo, Path]:

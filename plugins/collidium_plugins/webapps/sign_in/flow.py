@@ -17,7 +17,7 @@ from cachetools import TTLCache
 from collidium.errors import BadRequest, Forbidden, Unavailable, UpstreamError
 from collidium.runtime.http_client import HttpClient, NoResponse
 from collidium.runtime.shared_calls import SharedCalls
-from collidium.sessions import PendingSignIn
+from collidium.sessions import BegunSignIn
 
 if TYPE_CHECKING:  # authlib and joserfc are imported by the first sign-in
     from joserfc.jwk import KeySet
@@ -51,7 +51,7 @@ class Endpoints:
     scopes: frozenset[str] = frozenset()
 
 
-class Provider:
+class OAuthProvider:
     """A client of the provider with issuer ``url``; messages name the ``setting`` of the issuer."""
 
     def __init__(self, url: str, setting: str = "PLATFORM_HUB_URL") -> None:
@@ -184,15 +184,15 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class OAuthClient:
     """The pages' registration with a provider."""
 
-    provider: Provider
+    provider: OAuthProvider
     client_id: str
     secret: str | None = field(repr=False)
 
-    async def authorization_url(self, sign_in: PendingSignIn) -> str:
-        """Return the URL of the provider's consent page. Raises as :meth:`Provider.endpoints`."""
+    async def authorization_url(self, sign_in: BegunSignIn) -> str:
+        """Return the URL of the provider's consent page. Raises as :meth:`OAuthProvider.endpoints`."""
         from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
         from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
@@ -210,7 +210,7 @@ class Client:
         )
         return str(address)
 
-    async def redeem(self, sign_in: PendingSignIn, code: str) -> Grant:
+    async def redeem(self, sign_in: BegunSignIn, code: str) -> Grant:
         """Exchange a code for a grant.
 
         Raises BadRequest for an invalid or used code, Unavailable and UpstreamError.
@@ -232,7 +232,7 @@ class Client:
         grant = _grant(answer, sign_in.scopes)
         return replace(grant, claims=await self._check(answer.get("id_token"), sign_in, grant))
 
-    async def _check(self, id_token: object, sign_in: PendingSignIn, grant: Grant) -> Mapping[str, Any]:
+    async def _check(self, id_token: object, sign_in: BegunSignIn, grant: Grant) -> Mapping[str, Any]:
         if not isinstance(id_token, str):
             raise UpstreamError("the identity provider's response has no id token")
         endpoints = await self.provider.endpoints()

@@ -41,7 +41,7 @@ async def sign_in() -> Response:
     return await start(web.sign_in, CALLBACK, sorted(scopes | viewer.scopes if viewer else scopes))
 
 
-async def start(client: flow.Client, callback: str, scopes: Sequence[str]) -> Response:
+async def start(client: flow.OAuthClient, callback: str, scopes: Sequence[str]) -> Response:
     """Redirect to a provider, which redirects to our path ``callback``; each provider has its own."""
     await _count_attempt("sign-in")
     pending = await sessions.begin(
@@ -52,7 +52,7 @@ async def start(client: flow.Client, callback: str, scopes: Sequence[str]) -> Re
     return response
 
 
-def _remember(response: Response, pending: sessions.PendingSignIn) -> None:
+def _remember(response: Response, pending: sessions.BegunSignIn) -> None:
     """Set a cookie of this sign-in alone, so that sign-ins in several tabs do not disturb each other."""
     settings = context.web().settings
     for oldest in [*browsers.read_sign_ins(settings)][: 1 - browsers.SIGN_INS]:
@@ -67,7 +67,7 @@ async def callback() -> Response:
     return await begin_session(pending, grant.token, grant.expires_in, grant.scopes)
 
 
-async def finish(client: flow.Client, callback: str) -> tuple[sessions.PendingSignIn, flow.Grant]:
+async def finish(client: flow.OAuthClient, callback: str) -> tuple[sessions.BegunSignIn, flow.Grant]:
     """Return the pending sign-in of a callback, and the provider's grant.
 
     Raises BadRequest, Forbidden, TooManyRequests, UpstreamError and Unavailable.
@@ -86,7 +86,7 @@ async def finish(client: flow.Client, callback: str) -> tuple[sessions.PendingSi
 
 
 async def begin_session(
-    pending: sessions.PendingSignIn, token: str, expires_in: float | None, scopes: Iterable[str]
+    pending: sessions.BegunSignIn, token: str, expires_in: float | None, scopes: Iterable[str]
 ) -> Response:
     """Begin a session with a token, and redirect to the page where the sign-in began."""
     web = context.web()
