@@ -23,9 +23,9 @@ import numpy as np
 from collidium.contracts.task import EventRange, Tally, Task
 from collidium.scoring.uncertainty import groups_of, resampled, standard_errors
 from collidium_tasks.anomaly import AnomalyTask
-from collidium_tasks.anomaly.tally import AnomalyTally as AnomalyTally
+from collidium_tasks.anomaly.tally import AnomalyTally
 from collidium_tasks.jets import JetsTask
-from collidium_tasks.jets.tally import JetsTally as JetsTally
+from collidium_tasks.jets.tally import JetsTally
 from collidium_tasks.ranking import Scores
 from collidium_tasks.tracking import TrackingTask
 from collidium_tasks.tracking.tally import EVENT

@@ -352,7 +352,7 @@ async def test_a_platform_that_cannot_score_a_model_refunds_it(
             await evaluating.evaluate(costly, await models.claimed())
     row = await evaluations.find(evaluation_id)
     assert (row.state, row.code) == ("failed", "platform_failed")
-    assert "not because of your model" in (evaluations.view(row).reason or "")
+    assert "The platform failed to score it" in (evaluations.view(row).reason or "")
     assert (await accounts.find("ada")).credits == 3
     monkeypatch.undo()
     again = await models.send(costly, models.layers(1))

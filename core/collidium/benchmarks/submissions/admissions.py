@@ -21,7 +21,7 @@ from collidium import accounts, records
 from collidium.benchmarks import accepting, challenges, tasklist
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Member, Submission, Team, TeamMember
 from collidium.benchmarks.rewards import midnight_before
-from collidium.benchmarks.submissions.evaluations import FREE_FAILURES, UNCOUNTED
+from collidium.benchmarks.submissions.evaluations import FREE_AT_FIRST, FREE_FAILURES
 from collidium.errors import Conflict, Forbidden, TooManyRequests, Unavailable
 from collidium.truth import registry
 
@@ -291,7 +291,7 @@ async def _kept_today(challenge: Challenge, participants: Collection[str], now: 
     sent = [(*row, None) for row in await files.values_list("participant", "account_id")]
     sent += await models.values_list("participant", "account_id", "code")
     for participant, account, code in sent:
-        of = failed if code in UNCOUNTED else kept
+        of = failed if code in FREE_AT_FIRST else kept
         of.update({str(participant), members.get(account, str(participant))})
     kept.update({of: number - FREE_FAILURES for of, number in failed.items() if number > FREE_FAILURES})
     return kept

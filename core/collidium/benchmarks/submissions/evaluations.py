@@ -46,15 +46,16 @@ _STEPS: Final = 10
 PLATFORM_FAILED: Final = "platform_failed"
 #: Codes of failures that are refunded.
 _PLATFORMS_FAULT: Final = frozenset({"interrupted", PLATFORM_FAILED, "closed", Code.NOISY.value})
-#: Codes of failures that do not count towards the quota of the day, and how many of them a participant may
-#: have in a challenge: a model that takes the machine's memory looks like a machine that has none.
-UNCOUNTED: Final = frozenset({"interrupted", PLATFORM_FAILED})
+#: Codes of failures that do not count towards the quota at first, and how many of them do not, of each
+#: participant, challenge and day: a model that takes the machine's memory looks like a machine that has none.
+FREE_AT_FIRST: Final = frozenset({"interrupted", PLATFORM_FAILED})
 FREE_FAILURES: Final = 3
 
 #: Reasons of failures in addition to :class:`~collidium.inference.messages.Code`.
 REASONS: Final[Mapping[str, str]] = {
     "interrupted": "The platform was interrupted too often; submit the model again.",
-    PLATFORM_FAILED: "The platform failed to score it, not because of your model; submit the model again.",
+    PLATFORM_FAILED: "The platform failed to score it. Submit the model again: "
+    f"{FREE_FAILURES} such failures a day are free.",
     "not_scored": "The predictions cannot be scored.",
     "closed": "The challenge accepted no more submissions when the model had been run.",
     "banned": "The account is banned.",

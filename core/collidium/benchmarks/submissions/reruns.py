@@ -75,7 +75,7 @@ async def why_not_run(submission_id: str, truth_version: str) -> tuple[str, bool
     if run.code is None:
         return f"its run on these events is {run.state}", None
     reason = evaluations.REASONS.get(run.code) or Code(run.code).text
-    return f"its model failed on these events: {reason}", run.code in evaluations.UNCOUNTED
+    return f"its model failed on these events: {reason}", run.code in evaluations.FREE_AT_FIRST
 
 
 async def queue(
