@@ -10,10 +10,9 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,12 @@ from tests.hub import HubServer
 from tests.plugins.test_hub_http import commit
 from tests.waiting import eventually
 
+from collidium.files.held import HeldFile
 from collidium.testing.processes import isolated_environment
 from collidium_plugins.local_hub import accounts
+from collidium_plugins.local_hub.failures import HubFailure
 from collidium_plugins.local_hub.store import Store, sign
-from collidium_plugins.local_hub.xet import SESSION_SECONDS, XetSessions
+from collidium_plugins.local_hub.xet import SESSION_SECONDS, XORBS, XetSessions
 
 TAG = b"HFRepoMetaData\0UigEj{\x81W\x83\xa5\xbd\xd9\\\xcd\xd1J\xa9"
 XORB = "00" * 32
@@ -213,6 +214,8 @@ MANY = 0xFFFF_FFFF
         (shard_of(file_of(CONTENT, (XORB, 0, 1, 1))), "start it again"),
         (shard_of(file_of(CONTENT, (XORB, len(CONTENT) + 1, 0, 3))), "start it again"),
         (shard_of(file_of(CONTENT, (XORB, MANY, 0, MANY))), "start it again"),
+        (shard_of(file_of(CONTENT, (XORB, 1, 0, 3)), GOOD), "two sizes"),
+        (shard_of(file_of(CONTENT, *[WHOLE] * 300), GOOD), "two sizes"),
         (shard_of(file_of(CONTENT, *[(XORB, MANY, 0, 3)] * 20)), "68,719,476,736"),
         (shard_of(file_of(CONTENT, *[(XORB, MANY, 0, 3)] * 2000)), "quota"),
     ],
@@ -266,6 +269,86 @@ def test_xorbs_and_contents_have_a_quota(tmp_path: Path) -> None:
         assert "quota of 20,000" in document["message"]
 
 
+def test_repeated_chunks_do_not_evade_the_quota(tmp_path: Path) -> None:
+    content = bytes(9000) * 3
+    segments = [(XORB, 9000, 0, 9)] * 3
+    with closing_hub(HubServer(tmp_path / "hub", quota=20_000)) as hub, uploading(hub, "ada/quota") as client:
+        put_xorb(client, *[chunk(bytes(1000))] * 9)
+        large = file_of(content, *segments)
+        small = file_of(content, segments[0], sha256=hashlib.sha256(content).hexdigest())
+        assert "two sizes" in put_shard(client, shard_of(large, small))["message"]
+        assert "quota of 20,000" in put_shard(client, shard_of(large))["message"]
+    assert hub.blobs == []
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_xorbs_count_as_large_as_they_are_kept(tmp_path: Path, is_chunked: bool) -> None:
+    packed = chunk(bytes(9000), 1, lz4(bytes(9000)))
+    with closing_hub(HubServer(tmp_path / "hub", quota=20_000)) as hub, uploading(hub, "ada/quota") as client:
+
+        def put(number: int) -> httpx.Response:
+            content = iter([packed]) if is_chunked else packed
+            return client.post(f"/v1/xorbs/default/{number:064x}", content=content)
+
+        with ThreadPoolExecutor(8) as threads:
+            answers = list(threads.map(put, range(8)))
+        assert sorted(answer.status_code for answer in answers) == [200] * 2 + [403] * 6
+        assert all("wait 12 hours" in answer.text for answer in answers if answer.status_code == 403)
+        again = next(number for number, answer in enumerate(answers) if answer.status_code == 200)
+        assert put(again).status_code == 200
+        kept = [path.stat().st_size for path in (hub.directory / "uploads/xet").glob("*/*/*")]
+    assert (len(kept), sum(kept) < 20_000) == (2, True)
+
+
+@contextmanager
+def unpacked(directory: Path, size: int = 0) -> Iterator[HeldFile]:
+    file = HeldFile.create(directory)
+    file.write(bytes(size), size)
+    try:
+        yield file
+    finally:
+        file.let_go()
+
+
+def test_xorbs_of_an_account_are_limited(tmp_path: Path) -> None:
+    sessions = XetSessions(tmp_path / "xet")
+    path = sessions.find(1, 7, sessions.open(1, 7))
+    for number in range(XORBS):
+        (path / f"{number:064x}").touch()
+    with unpacked(tmp_path) as file, pytest.raises(HubFailure, match="5,001 parts"):
+        sessions.add(file, path / XORB.replace("0", "f"), 10**12)
+
+
+def test_xorbs_that_vanish_do_not_hide_others(tmp_path: Path) -> None:
+    """Links without a target are listed and then missing, as are xorbs of a session that ends meanwhile."""
+    sessions = XetSessions(tmp_path / "xet")
+    for repo in range(1, 9):
+        path = sessions.find(1, repo, sessions.open(1, repo))
+        (path / "gone").symlink_to("nothing")
+        (path / XORB).write_bytes(bytes(1000))
+    with unpacked(tmp_path, 1000) as file, pytest.raises(HubFailure, match="9,000 bytes"):
+        sessions.add(file, path / "new", 8999)
+
+
+def test_assemblies_leave_threads_to_xorbs(own_hub: HubServer) -> None:
+    """Xorbs that nobody has written yet keep the assemblies of four accounts waiting."""
+    users = [f"user{number}" for number in range(4)]
+    with ExitStack() as stack, ThreadPoolExecutor(4) as threads:
+        clients = [stack.enter_context(uploading(own_hub, f"{user}/slow", user)) for user in users]
+        paths = [path / XORB for path in (own_hub.directory / "uploads/xet").glob("*/*")]
+        for path in paths:
+            os.mkfifo(path)
+        try:
+            shards = [threads.submit(client.post, "/v2/shards", content=shard_of(GOOD)) for client in clients]
+            eventually(lambda: len(own_hub.uploads) == 8)
+            with uploading(own_hub, "ada/fast") as client:
+                assert put_xorb(client, *map(chunk, CHUNKS)).status_code == 200
+        finally:
+            for path in paths:
+                path.open("wb").close()
+        assert [shard.result().status_code for shard in shards] == [500] * 4
+
+
 # -- what stays --------------------------------------------------------------------------------------------
 
 
@@ -277,18 +360,65 @@ def closing_hub(hub: HubServer) -> Iterator[HubServer]:
         hub.end()
 
 
+NOON = 1_800_014_400.0  # when a quarter of a day begins
+
+
+def test_uploads_join_a_session_for_six_hours(tmp_path: Path) -> None:
+    sessions = XetSessions(tmp_path / "xet")
+    name = sessions.open(1, 7, NOON - 1)
+    assert sessions.open(1, 7, NOON - 2 + SESSION_SECONDS) == name
+    assert sessions.open(1, 77, NOON) != name
+    assert sessions.open(1, 7, NOON - 1 + SESSION_SECONDS) != name
+
+
 def test_sessions_end_when_idle(tmp_path: Path) -> None:
     sessions = XetSessions(tmp_path / "xet")
-    name = sessions.open(1, 7)
-    assert sessions.open(1, 7) == name
-    assert sessions.open(1, 77) != name
-    sessions.end_idle()
-    path = sessions.find(1, 7, name)
-    past = time.time() - 2 * SESSION_SECONDS - 1
-    os.utime(path, (past, past))
-    sessions.end_idle()
+    name = sessions.open(1, 7, NOON)
+    path = sessions.find(1, 7, sessions.open(1, 7, NOON + 5))
+    assert path.name == name
+    sessions.end_idle(NOON + 4 + 2 * SESSION_SECONDS)
+    assert path.exists()
+    sessions.end_idle(NOON + 6 + 2 * SESSION_SECONDS)
     assert not path.exists()
-    assert sessions.open(1, 7) != name
+
+
+def test_session_that_stays_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    sessions = XetSessions(tmp_path / "xet")
+    for account in range(8):
+        sessions.open(account, 7, NOON)
+        (tmp_path / f"xet/{account}/7-1-1").symlink_to("7-1-1")  # cannot be read
+    sessions.end_idle(NOON + 3 * SESSION_SECONDS)
+    assert len(list((tmp_path / "xet").glob("*/*"))) == len(caplog.records) == 8
+
+
+def test_deletion_that_was_killed_is_finished(tmp_path: Path) -> None:
+    sessions = XetSessions(tmp_path / "xet")
+    path = sessions.find(1, 7, sessions.open(1, 7, NOON))
+    (path / XORB).write_bytes(CONTENT)
+    os.utime(path, (NOON, NOON))
+    (tmp_path / "xet/ended").mkdir()
+    path.rename(tmp_path / "xet/ended/00")
+    sessions.end_idle(NOON + 3 * SESSION_SECONDS)
+    assert list((tmp_path / "xet/ended").iterdir()) == []
+
+
+@pytest.mark.parametrize("is_erased", [False, True])
+def test_session_that_ended_takes_no_xorb(own_hub: HubServer, is_erased: bool) -> None:
+    """A xorb that is still received then does not bring the session back."""
+    directory = own_hub.directory / "uploads/xet"
+    with uploading(own_hub, "ada/ended") as client:
+        (session,) = directory.glob("*/*")
+
+        def content() -> Iterator[bytes]:
+            yield b"".join(map(chunk, CHUNKS[:2]))
+            eventually(lambda: len(own_hub.uploads) == 1)
+            sessions = XetSessions(directory)
+            sessions.erase(int(session.parent.name)) if is_erased else sessions.end(session)
+            yield chunk(CHUNKS[2])
+
+        answer = client.post(f"/v1/xorbs/default/{XORB}", content=content())
+    assert (answer.status_code, "start it again" in answer.text) == (409, True)
+    assert list(directory.glob("*/*")) == own_hub.uploads == []
 
 
 def test_erased_account_leaves_no_xorbs(tmp_path: Path) -> None:
@@ -354,9 +484,12 @@ def test_upload_after_xorbs_were_lost(own_hub: HubServer, tmp_path: Path) -> Non
     content = random.Random(3).randbytes(11 * 1024**2)
     for name, more in (("first", b""), ("second", b"more")):
         (tmp_path / name).write_bytes(content + more)
-    runs = [start_client(own_hub, tmp_path, "ada/lost", tmp_path / "first").communicate()]
+    runs = [start_client(own_hub, tmp_path, "ada/lost", tmp_path / "first").communicate(timeout=60)]
     for xorb in (own_hub.directory / "uploads/xet").glob("*/*/*"):
         xorb.unlink()
-    runs += [start_client(own_hub, tmp_path, "ada/lost", tmp_path / "second").communicate() for _ in range(2)]
+    runs += [
+        start_client(own_hub, tmp_path, "ada/lost", tmp_path / "second").communicate(timeout=60)
+        for _ in range(2)
+    ]
     assert ["start it again" in errors for _, errors in runs] == [False, True, False], json.dumps(runs)
     assert downloaded(own_hub, "ada/lost") == content + b"more"

@@ -94,10 +94,11 @@ class HeldFile:
             _write_all(self._descriptor, data)
             self.size += len(data)
 
-    def move_to(self, destination: Path) -> None:
+    def move_to(self, destination: Path, *, make_parents: bool = True) -> None:
         """Move the file durably to ``destination``, replacing an existing file."""
         os.fsync(self._descriptor)
-        destination.parent.mkdir(parents=True, exist_ok=True)
+        if make_parents:
+            destination.parent.mkdir(parents=True, exist_ok=True)
         self.path.replace(destination)
         sync(destination.parent)
 

@@ -57,8 +57,8 @@ class GeneralSettings(BaseSettings):
     hub_quota_bytes: int = Field(
         100 * GIBIBYTE,
         ge=0,
-        description="Maximum size of the repositories of an account on the local hub; also of its recent "
-        "uploads by Xet.",
+        description="Maximum size of the repositories of an account on the local hub; also of the "
+        "unpacked parts of its uploads by Xet, which are kept for 12 hours.",
     )
     hub_url: str = Field(
         "", description="Address of the hub; `local`, or empty with SQLite: the local hub, mounted at /hub."

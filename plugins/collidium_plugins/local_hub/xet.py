@@ -11,6 +11,7 @@ an account and a repository, by the token, so that no shard names those of other
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import re
 import secrets
@@ -21,6 +22,7 @@ from array import array
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -36,10 +38,12 @@ CHUNK_BYTES: Final = 128 * 1024
 SHARD_BYTES: Final = 65 * 1024**2
 #: Maximum number of files of a shard; as many as a commit can name.
 FILES: Final = 50_000
-#: Maximum number of xorbs of an account.
-XORBS: Final = 20_000
+#: Maximum number of xorbs of an account, all of which are counted for each one.
+XORBS: Final = 5_000
 #: For how long uploads join a session. It stays for twice as long after the last of its xorbs.
 SESSION_SECONDS: Final = 6 * 3600
+
+logger = logging.getLogger(__name__)
 
 _FOOTER: Final = b"XETBLOB"
 _SHARD_TAG: Final = b"HFRepoMetaData\0UigEj{\x81W\x83\xa5\xbd\xd9\\\xcd\xd1J\xa9"
@@ -64,19 +68,20 @@ class LostChunks(HubFailure):
 
 
 class XetSessions:
-    """The xorbs of unfinished uploads, at ``directory/ACCOUNT/REPOSITORY-PERIOD-RANDOM/HASH``."""
+    """The xorbs of unfinished uploads, at ``directory/ACCOUNT/REPOSITORY-TIME-RANDOM/HASH``."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def open(self, account_id: int, repo_id: int) -> str:
-        """Return the session that uploads to the repository join now."""
-        prefix = f"{repo_id}-{int(time.time() // SESSION_SECONDS)}-"
-        for path in self._of(account_id).glob(f"{prefix}*"):
+    def open(self, account_id: int, repo_id: int, now: float | None = None) -> str:
+        """Return the session that uploads to the repository join now, in seconds since 1970."""
+        now = time.time() if now is None else now
+        for path in self._paths(f"{account_id}/{repo_id}-*"):
             with suppress(FileNotFoundError):
-                os.utime(path)
-                return path.name
-        path = self._of(account_id) / f"{prefix}{secrets.token_hex(8)}"
+                if now < int(path.name.split("-")[1]) + SESSION_SECONDS:
+                    os.utime(path, (now, now))
+                    return path.name
+        path = self._of(account_id) / f"{repo_id}-{int(now)}-{secrets.token_hex(8)}"
         path.mkdir(mode=0o700, parents=True)
         return path.name
 
@@ -87,34 +92,60 @@ class XetSessions:
             raise HubFailure(404, "This upload has expired: start it again")
         return path
 
-    def check_room(self, account_id: int, more: int, limit: int) -> None:
-        """Raise HubError 403 if an account's xorbs, with ``more`` bytes, exceed ``limit`` or are too many."""
-        sizes = [more]
-        with suppress(FileNotFoundError):  # of a session that ends
-            sizes += (path.stat().st_size for path in self._of(account_id).glob("*/*"))
+    def add(self, file: HeldFile, xorb: Path, limit: int) -> None:
+        """Move an unpacked xorb to its session.
+
+        A process calls it for one account at a time; several processes may exceed the limit by a xorb each.
+        Raises HubError 403 if the account's xorbs exceed ``limit`` bytes or are too many, and LostChunks.
+        """
+        sizes = [file.size]
+        for path in self._paths(f"{xorb.parent.parent.name}/*/*"):
+            with suppress(FileNotFoundError):  # of a session that ends
+                if path != xorb:  # which it replaces
+                    sizes.append(path.stat().st_size)
         if len(sizes) > XORBS or sum(sizes) > limit:
             raise HubFailure(
                 403,
-                f"Recent uploads by Xet would take {sum(sizes):,} bytes: wait, or set HF_HUB_DISABLE_XET=1",
+                f"Recent uploads by Xet would take {sum(sizes):,} bytes in {len(sizes):,} parts: "
+                f"wait {2 * SESSION_SECONDS // 3600} hours, or set HF_HUB_DISABLE_XET=1",
             )
+        try:
+            file.move_to(xorb, make_parents=False)
+        except FileNotFoundError:
+            raise LostChunks from None
 
-    def end(self, session: Path) -> None:
+    def end(self, path: Path) -> None:
         """Delete a session, so that the next upload starts anew."""
-        shutil.rmtree(session, ignore_errors=True)
+        # Moved away first, so that an upload that is not finished yet cannot add to it.
+        ended = self._directory / "ended" / secrets.token_hex(8)
+        ended.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):  # ended by another process
+            path.rename(ended)
+            shutil.rmtree(ended)
 
-    def end_idle(self) -> None:
-        """Delete the sessions without a recent upload."""
-        with suppress(FileNotFoundError):  # ended by another process; the others are tried again later
-            for session in self._directory.glob("*/*"):
-                if session.stat().st_mtime < time.time() - 2 * SESSION_SECONDS:
-                    self.end(session)
+    def end_idle(self, now: float | None = None) -> None:
+        """Delete the sessions without a recent upload, and those that a killed process began to delete."""
+        before = (time.time() if now is None else now) - 2 * SESSION_SECONDS
+        for path in self._paths("*/*"):
+            try:
+                if path.stat().st_mtime < before:
+                    self.end(path)
+            except FileNotFoundError:
+                continue  # ended by another process
+            except OSError:
+                logger.exception("An upload by Xet that has expired is not deleted")
 
     def erase(self, account_id: int) -> None:
         """Delete the sessions of an account."""
-        shutil.rmtree(self._of(account_id), ignore_errors=True)
+        self.end(self._of(account_id))
 
     def _of(self, account_id: int) -> Path:
         return self._directory / str(account_id)
+
+    def _paths(self, pattern: str) -> Iterator[Path]:
+        """Yield what matches. What vanishes meanwhile is left out, where pathlib raises an error."""
+        found = glob(pattern, root_dir=self._directory)  # noqa: PTH207
+        return (self._directory / path for path in found)
 
 
 # -- xorbs -------------------------------------------------------------------------------------------------

@@ -131,6 +131,7 @@ def make_blueprint(
         task = asyncio.create_task(xet.end_idle_hourly())
         yield
         task.cancel()
+        await asyncio.wait([task])
 
     blueprint.after_app_serving(context.end)
     return blueprint
@@ -156,9 +157,10 @@ _NO_SPACES: Final = (501, "This hub stores the files of Spaces and does not run 
 
 async def _unknown(**_: Any) -> Response:
     status, message = 404, "This hub has no such address"
-    match raw_segments():
-        case ["api", kind, _, _, verb, *_] if kind in KINDS:
-            status, message = _UNSUPPORTED.get(verb, _NO_SPACES if kind == "spaces" else (status, message))
+    segments = raw_segments()
+    if len(segments) >= 5 and segments[0] == "api" and segments[1] in KINDS:
+        otherwise = _NO_SPACES if segments[1] == "spaces" else (status, message)
+        status, message = _UNSUPPORTED.get(segments[4], otherwise)
     raise HubFailure(status, message)
 
 

@@ -58,8 +58,10 @@ class ServedHub:
     committers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "hub-commits"))
     #: Held by the commit of each account, so that those of one account leave threads to others.
     committing: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
-    #: Uploads by Xet have up to 64 GiB to assemble.
-    unpackers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "hub-xet"))
+    unpackers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "hub-xorbs"))
+    unpacking: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    #: Uploads by Xet have up to 64 GiB to assemble, so that others could not be unpacked meanwhile.
+    assemblers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "hub-shards"))
     assembling: WeakValueDictionary[int, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
 
@@ -71,7 +73,8 @@ def begin(opened: ServedHub) -> None:
 async def end() -> None:
     """Close the hub after all requests. Commits of disconnected clients are still finished."""
     ended: ServedHub = current_app.extensions.pop(_EXTENSION)
-    for threads in (ended.readers, ended.writers, ended.committers, ended.unpackers):
+    pools = ended.readers, ended.writers, ended.committers, ended.unpackers, ended.assemblers
+    for threads in pools:
         await asyncio.to_thread(threads.shutdown)
     ended.store.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 import time
 from pathlib import Path
@@ -43,6 +44,8 @@ from collidium_plugins.local_hub.web.context import (
 from collidium_plugins.local_hub.web.uploads import FILE_BYTES, LargeFileUpload, reference_upload
 from collidium_plugins.local_hub.xet import SHARD_BYTES, XORB_BYTES, LostChunks, SentFile, read_shard, unpack
 
+logger = logging.getLogger(__name__)
+
 #: Clients ask for another token in time.
 TOKEN_SECONDS: Final = 3600
 
@@ -51,7 +54,10 @@ async def end_idle_hourly() -> None:
     """Delete the xorbs of uploads that have expired."""
     while True:
         await asyncio.sleep(3600)
-        await in_thread(hub().unpackers, hub().store.sessions.end_idle)
+        try:
+            await in_thread(hub().unpackers, hub().store.sessions.end_idle)
+        except Exception:  # tried again in the next hour
+            logger.exception("Uploads by Xet that have expired are not deleted")
 
 
 async def write_token(target: RepositoryTarget) -> Response:
@@ -72,11 +78,9 @@ async def put_xorb(session: str, xorb: str) -> Response:
     repo, directory = await _permitted(session)
     if not SHA256.fullmatch(xorb):
         raise invalid("The hash of a xorb must be 64 hexadecimal digits")
-    sessions, uploads = hub().store.sessions, hub().store.blobs.uploads
-    size = request.content_length or 0
-    await in_thread(hub().readers, sessions.check_room, repo.owner_id, size, hub().store.quota)
+    uploads, path = hub().store.blobs.uploads, directory / xorb
     async with receive_to_file(request, uploads, XORB_BYTES, part=None, media_types=None) as received:
-        await in_thread(hub().unpackers, _unpack, received, directory / xorb)
+        await in_turn(hub().unpacking, repo.owner_id, hub().unpackers, _unpack, received, path)
     return json_response({"was_inserted": True})
 
 
@@ -85,7 +89,7 @@ def _unpack(received: ReceivedFile, destination: Path) -> None:
     try:
         with received.path.open("rb") as xorb:
             unpack(xorb, file)
-        file.move_to(destination)
+        hub().store.sessions.add(file, destination, hub().store.quota)
     finally:
         file.let_go()
 
@@ -100,7 +104,7 @@ async def put_shard(session: str, version: int = 1) -> Response:
     async with receive_to_file(request, uploads, SHARD_BYTES, part=None, media_types=None) as received:
         try:
             await in_turn(
-                hub().assembling, repo.owner_id, hub().unpackers, _store_files, repo, directory, received
+                hub().assembling, repo.owner_id, hub().assemblers, _store_files, repo, directory, received
             )
         except (HubFailure, CollidiumError) as error:
             failed = as_hub_error(error)
@@ -114,7 +118,10 @@ def _store_files(repo: Repo, session: Path, received: ReceivedFile) -> None:
     store = hub().store
     with received.path.open("rb") as shard:
         with store.database.reading() as db:
-            files = {file.sha256: file.size for file in read_shard(shard)}
+            files: dict[str, int] = {}
+            for file in read_shard(shard):
+                if files.setdefault(file.sha256, size := file.size) != size:
+                    raise invalid("The shard has a file with two sizes")
             missing = {sha256 for sha256 in files if owns_object(db, repo, sha256) is None}
             check_quota(db, repo.id, store.quota, sum(files[sha256] for sha256 in missing))
         shard.seek(0)
@@ -132,6 +139,8 @@ def _store_file(repo: Repo, session: Path, file: SentFile) -> None:
     if file.size > FILE_BYTES:
         raise invalid(f"A file can have at most {FILE_BYTES:,} bytes")
     store = hub().store
+    with store.database.reading() as db:
+        check_quota(db, repo.id, store.quota, file.size)
     content = HeldFile.create(store.blobs.uploads)
     try:
         file.assemble(session, content)
