@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import os
@@ -19,15 +20,19 @@ from typing import Any
 import httpx
 import pyarrow as pa
 import pytest
+from quart import Quart
 from tests.hub import HubServer
 from tests.plugins.test_hub_http import commit
-from tests.waiting import eventually
+from tests.waiting import eventually, until
 
 from collidium.files.held import HeldFile
 from collidium.testing.processes import isolated_environment
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.failures import HubFailure
+from collidium_plugins.local_hub.openid.requests import RegisteredClient
 from collidium_plugins.local_hub.store import Store, sign
+from collidium_plugins.local_hub.web import context, make_blueprint
+from collidium_plugins.local_hub.web.xet import end_idle_hourly
 from collidium_plugins.local_hub.xet import SESSION_SECONDS, XORBS, XetSessions
 
 TAG = b"HFRepoMetaData\0UigEj{\x81W\x83\xa5\xbd\xd9\\\xcd\xd1J\xa9"
@@ -389,6 +394,21 @@ def test_session_that_stays_is_logged(tmp_path: Path, caplog: pytest.LogCaptureF
         (tmp_path / f"xet/{account}/7-1-1").symlink_to("7-1-1")  # cannot be read
     sessions.end_idle(NOON + 3 * SESSION_SECONDS)
     assert len(list((tmp_path / "xet").glob("*/*"))) == len(caplog.records) == 8
+
+
+async def test_deletions_go_on_after_an_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    app = Quart(__name__)
+    app.register_blueprint(make_blueprint(tmp_path / "hub", RegisteredClient("collidium-web")))
+    async with app.test_app(), app.app_context():
+        context.hub().unpackers.shutdown()
+        task = asyncio.create_task(end_idle_hourly(hour=0))
+        await until(lambda: len(caplog.records) > 1 or task.done())
+        task.cancel()
+        await asyncio.wait([task])
+    assert task.cancelled()
+    assert {record.message for record in caplog.records} == {
+        "Uploads by Xet that have expired are not deleted"
+    }
 
 
 def test_deletion_that_was_killed_is_finished(tmp_path: Path) -> None:

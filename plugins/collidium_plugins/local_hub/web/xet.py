@@ -50,10 +50,10 @@ logger = logging.getLogger(__name__)
 TOKEN_SECONDS: Final = 3600
 
 
-async def end_idle_hourly() -> None:
+async def end_idle_hourly(hour: float = 3600) -> None:
     """Delete the xorbs of uploads that have expired."""
     while True:
-        await asyncio.sleep(3600)
+        await asyncio.sleep(hour)
         try:
             await in_thread(hub().unpackers, hub().store.sessions.end_idle)
         except Exception:  # tried again in the next hour
