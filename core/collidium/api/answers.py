@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlencode
@@ -11,6 +12,8 @@ from urllib.parse import urlencode
 from pydantic import BaseModel, Field
 from quart import Response, request
 from quart.wrappers.response import FileBody
+from werkzeug.exceptions import RequestedRangeNotSatisfiable
+from werkzeug.http import parse_range_header
 
 from collidium.contracts.storage import MissingFile, Storage
 from collidium.errors import NotFound, UnknownCursor
@@ -111,11 +114,38 @@ async def answer_with_file(
         response.set_etag(sha256)
         response.headers["Accept-Ranges"] = "bytes"
         response.headers.set("Content-Disposition", "attachment", filename=key.rpartition("/")[2])
-        await response.make_conditional(request, accept_ranges=True, complete_length=body.size)
+        wanted = requested_range(f'"{sha256}"', body.size)
+        if wanted is None:
+            await response.make_conditional(request)
+        else:
+            await _narrow(response, body, wanted)
         if response.response is body:
             # The directory is deleted here; the file exists until it is closed or its process is killed.
             await body.open()
     return response
+
+
+def requested_range(etag: str, size: int) -> range | None:
+    """The requested range of bytes, which may be empty (RFC 9110, section 14); None for the whole file.
+
+    Unknown units and several ranges are ignored, as the standard allows.
+    """
+    header = request.headers.get("Range") if request.headers.get("If-Range") in {None, etag} else None
+    parsed = parse_range_header(header)
+    if parsed is None or parsed.units != "bytes" or len(parsed.ranges) != 1:
+        return None
+    start, stop = parsed.ranges[0]
+    return range(max(0, size + start) if start < 0 else start, size if stop is None else min(stop, size))
+
+
+async def _narrow(response: Response, body: FileBody, wanted: range) -> None:
+    """Make the response that of a range. Raises RequestedRangeNotSatisfiable for an empty one."""
+    if not wanted:
+        raise RequestedRangeNotSatisfiable(body.size)
+    await body.make_conditional(wanted.start, wanted.stop)
+    response.status_code = HTTPStatus.PARTIAL_CONTENT
+    response.content_length = len(wanted)
+    response.headers["Content-Range"] = f"bytes {wanted.start}-{wanted.stop - 1}/{body.size}"
 
 
 class OpenedFile(FileBody):

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedRandom
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 from collidium.errors import Conflict, UnusableDataset, UpstreamError
 from collidium.files.durable import sha256_of
 from collidium.files.held import lock
 from collidium.runtime.progress import Progress
 
-CHUNK_BYTES = 1024**2
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class DownloadAbandoned(Exception):
@@ -39,6 +42,8 @@ class Download:
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts or "\0" in path:
             raise UpstreamError(f"the server names a file {path[:100]!r}, which is no path below a directory")
+        if not _SHA256.fullmatch(sha256):
+            raise UpstreamError(f"the server names a file with the SHA-256 {sha256[:100]!r}")
         return cls(directory.joinpath(*parts), sha256, size, progress)
 
     @property
@@ -51,10 +56,19 @@ class Download:
     def part(self) -> Iterator[DownloadPart]:
         """Open what was received so far. Raises Conflict while another process receives the file."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.with_name(f".{self.path.name}.{self.sha256[:16]}.part").open("a+b") as file:
-            if not lock(file.fileno()):
+        path = self.path.with_name(f".{self.path.name}.{self.sha256[:16]}.part")
+        with path.open("a+b") as file:
+            # Of a file without this name, another process has just received the last byte.
+            if not lock(file.fileno()) or not _has_name(file, path):
                 raise Conflict(f"another process downloads {self.path}")
             yield DownloadPart(self, file)
+
+
+def _has_name(file: BufferedRandom, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 class DownloadPart:
@@ -97,6 +111,11 @@ class DownloadPart:
         self.received += len(chunk)
         if download.progress is not None:
             download.progress(self.received, download.size)
+
+    def require_complete(self) -> None:
+        """Raise UpstreamError after a response with less than was announced, such as a proxy's own page."""
+        if not self.is_complete:
+            raise UpstreamError(f"the server sent {self.received:,} bytes of {self._download.size:,}")
 
     def keep(self) -> bool:
         """Give the complete file its name; False if its content is wrong and it must be received again.

@@ -23,7 +23,7 @@ import httpx
 from collidium import errors
 from collidium.client.calls.call import Call
 from collidium.client.connection import Connection, may_retry
-from collidium.client.downloads import CHUNK_BYTES, Download, DownloadAbandoned, DownloadPart
+from collidium.client.downloads import Download, DownloadAbandoned, DownloadPart
 from collidium.client.responses import Response, upload_offset
 from collidium.client.uploads import FileUpload, UploadAbandoned
 from collidium.errors import CollidiumError, Conflict, Unavailable, Unreachable, UpstreamError
@@ -149,6 +149,7 @@ class BlockingTransport:
                     before = part.received
                     try:
                         self._append(call, part)
+                        part.require_complete()
                     except TRANSIENT as trouble:
                         if part.received > before:
                             waiting = Waiting(None, None)
@@ -165,7 +166,7 @@ class BlockingTransport:
                 if not response.is_success:
                     self._connection.read(call, response, self._body(response))
                 part.begin(response.headers.get("Content-Range"))
-                for chunk in response.iter_raw(CHUNK_BYTES):
+                for chunk in response.iter_raw():
                     part.add(chunk)
         except httpx.RequestError as error:
             raise self._connection.failure(error, call) from error

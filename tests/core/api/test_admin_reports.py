@@ -234,6 +234,10 @@ def test_an_output_that_is_kept_can_be_fetched(start_server: StartServer, tmp_pa
         assert (whole.status_code, whole.content) == (200, answer.content)
         assert alice.get(mine, headers={"Range": f"bytes={file['size_bytes']}-"}).status_code == 416
         assert alice.get(mine, headers={"If-None-Match": etag}).status_code == 304
+        last = alice.get(mine, headers={"Range": "bytes=-8"})
+        assert (last.status_code, last.content) == (206, answer.content[-8:])
+        for ignored in ("bytes=0-1,5-6", "items=0-1", "bytes=x"):
+            assert alice.get(mine, headers={"Range": ignored}).status_code == 200, ignored
         with Client(server.base_url, alice.headers["Authorization"].removeprefix("Bearer ")) as client:
             (listed,) = client.output(request_id).items
             assert client.download_output(request_id, listed, tmp_path).read_bytes() == answer.content

@@ -17,7 +17,7 @@ import pytest
 from tests.core.client.servers import answering, read_headers, response, serving
 from tests.waiting import eventually
 
-from collidium.client import AsyncClient, Client
+from collidium.client import AsyncClient, Client, downloads, transports
 from collidium.errors import Conflict, NotFound, UnusableDataset, UpstreamError
 from collidium.files.held import locked
 from collidium.records import OutputFile
@@ -66,7 +66,7 @@ def test_a_file_is_received_on_disk_with_progress(tmp_path: Path) -> None:
 
 async def test_the_async_client_receives_and_resumes(tmp_path: Path) -> None:
     threads = set()
-    first, second = Sender(most=3 * MEBIBYTE), Sender()
+    first, second = Sender(most=3 * MEBIBYTE + 5), Sender()
     with serving(first, second) as url:
         async with AsyncClient(url, "t") as client:
             path = await client.download_output(
@@ -75,7 +75,7 @@ async def test_the_async_client_receives_and_resumes(tmp_path: Path) -> None:
             await asyncio.sleep(0)
     assert path.read_bytes() == CONTENT
     assert threads == {threading.main_thread()}
-    assert b"range: bytes=3145728-" in second.request.lower()
+    assert b"range: bytes=3145733-" in second.request.lower()
 
 
 @pytest.mark.parametrize("ranges", [True, False])
@@ -162,6 +162,38 @@ def test_a_download_under_way_is_not_disturbed(tmp_path: Path) -> None:
         pytest.raises(Conflict, match="another process"),
     ):
         client.download_output(REQUEST, FILE, tmp_path)
+
+
+def test_a_part_that_another_process_ended_is_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gets its name between the opening and the lock."""
+    locks = downloads.lock
+
+    def late(descriptor: int) -> bool:
+        (part,) = (tmp_path / "data/ttbar_pu0_hits").glob(".*.part")
+        part.rename(tmp_path / PATH)
+        return locks(descriptor)
+
+    monkeypatch.setattr(downloads, "lock", late)
+    with Client("http://127.0.0.1:9", "t") as client, pytest.raises(Conflict, match="another process"):
+        client.download_output(REQUEST, FILE, tmp_path)
+
+
+def test_a_page_of_a_proxy_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transports, "PATIENCE_SECONDS", -1)
+    with (
+        serving(Sender(b"<html>"), Sender()) as url,
+        Client(url, "t") as client,
+        pytest.raises(UpstreamError, match="6 bytes of"),
+    ):
+        client.download_output(REQUEST, FILE, tmp_path)
+    assert not (tmp_path / PATH).exists()
+
+
+def test_a_hash_that_is_none_is_refused(tmp_path: Path) -> None:
+    with Client("http://127.0.0.1:9", "t") as client, pytest.raises(UpstreamError, match="SHA-256"):
+        client.download_output(REQUEST, OutputFile(PATH, "a/b", 1, 1), tmp_path)
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/x", "data/../../x", "", ".", "a\0b"])

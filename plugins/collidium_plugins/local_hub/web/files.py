@@ -11,9 +11,8 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from quart import Response, request
-from werkzeug.http import parse_range_header
 
-from collidium.api.answers import OpenedFile
+from collidium.api.answers import OpenedFile, requested_range
 from collidium.api.mounting import hub_path
 from collidium.hub import cards
 from collidium_plugins.local_hub import repositories
@@ -148,7 +147,7 @@ async def resolve(target: RepositoryTarget) -> Response:
 
     commit, entry = await reading(find)
     headers = _headers(commit, entry)
-    requested = _requested_range(headers["ETag"], entry.size)
+    requested = requested_range(headers["ETag"], entry.size)
     if requested is not None and not requested:
         headers = {"Content-Range": f"bytes */{entry.size}", "Accept-Ranges": "bytes"}
         return failure(HubFailure(416, f"The file has {entry.size} bytes", headers=headers))
@@ -168,19 +167,6 @@ def _headers(commit: Commit, entry: Entry) -> dict[str, str]:
     if entry.lfs:
         headers |= {"X-Linked-Size": str(entry.size), "X-Linked-Etag": f'"{entry.etag}"'}
     return headers
-
-
-def _requested_range(etag: str, size: int) -> range | None:
-    """The requested range of bytes, which may be empty (RFC 9110, section 14); None for the whole file.
-
-    Unknown units and several ranges are ignored, as the standard allows.
-    """
-    header = request.headers.get("Range") if request.headers.get("If-Range") in {None, etag} else None
-    parsed = parse_range_header(header)
-    if parsed is None or parsed.units != "bytes" or len(parsed.ranges) != 1:
-        return None
-    start, stop = parsed.ranges[0]
-    return range(max(0, size + start) if start < 0 else start, size if stop is None else min(stop, size))
 
 
 async def _download(path: Path, size: int, requested: range | None, headers: dict[str, str]) -> Response:
