@@ -55,6 +55,10 @@ class Secrets:
         digests = [hmac.digest(self._first, value.encode(), "sha256").hex() for value in values]
         return "".join(digest[:_DIGITS] for digest in (hashlib.sha256(self._first).hexdigest(), *digests))
 
+    def keyed_hash(self, text: str) -> str:
+        """Return a hash of a text, in hexadecimal, that only a server with the first key can compute."""
+        return hmac.digest(self._first, text.encode(), "sha256").hex()
+
     def encrypt(self, text: str) -> str:
         """Encrypt a text; the result differs each time."""
         return self._keys.encrypt(text.encode()).decode("ascii")

@@ -49,10 +49,11 @@ class Noting:
         if _is_main_thread():
             if Noting._entered == 0:
                 Noting._is_noted = False
-                before = signal.getsignal(signal.SIGINT)
-                if callable(before):
-                    Noting._before = before
-                    signal.signal(signal.SIGINT, Noting._note)
+            # Within another context, too: asyncio may have put its handler, or Python's, in place.
+            before = signal.getsignal(signal.SIGINT)
+            if callable(before) and before is not Noting._note:
+                Noting._before = before
+                signal.signal(signal.SIGINT, Noting._note)
             Noting._entered += 1
 
     def __exit__(self, *_: object) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
@@ -26,6 +25,10 @@ from collidium.truth.sketches import SKETCHES
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
+    from collidium.secrets import Secrets
+
+
+_VERSION_DIGITS: Final = 12
 
 
 class ImportOptions(TypedDict, total=False):
@@ -104,7 +107,7 @@ async def prepare(
         options=options,
         cache=cache,
         progress=progress,
-        version_of=partial(_version_of, task_name),
+        version_of=partial(_version_of, platform.secrets, task_name),
     )
     earlier = await TruthVersion.get_or_none(task=task_name, version=truth.version)
     try:
@@ -138,8 +141,8 @@ def secret_of(tables: Mapping[str, str]) -> str:
     return " ".join(f"{name}={sha256}" for name, sha256 in sorted(tables.items()))
 
 
-async def _version_of(task: str, content: str) -> str:
-    """The version of a truth with this content: that of an earlier import, or a random one.
+async def _version_of(key: Secrets, task: str, content: str) -> str:
+    """The version of a truth with this content: that of an earlier import, or a hash with the server's key.
 
     Users see versions, and a hash of hidden values would confirm a guess of all of them at once.
     """
@@ -147,4 +150,4 @@ async def _version_of(task: str, content: str) -> str:
         version = whole(row.version)
         if (row.manifest.get("content") or version) == content:  # versions were hashes before
             return version
-    return secrets.token_hex(6)
+    return key.keyed_hash(f"truth {task} {content}")[:_VERSION_DIGITS]

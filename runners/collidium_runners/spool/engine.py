@@ -129,9 +129,19 @@ def leftovers(aside: Path, uid: int) -> str:
     """
     if uid == 0 or not aside.is_dir():
         return ""
-    number = sum(any(path.lstat().st_uid != uid for path in _first(folder)) for folder in aside.iterdir())
+    folders: list[Path] = []
+    with suppress(OSError):  # of a folder that may not be read
+        folders = list(aside.iterdir())
+    number = sum(any(_owner(path) not in {uid, None} for path in _first(folder)) for folder in folders)
     command = shlex.join(["sudo", "find", str(aside), "-mindepth", "1", "-delete"])
     return f"{number} folders of ended jobs have files of other users: {command}" if number else ""
+
+
+def _owner(path: Path) -> int | None:
+    try:
+        return path.lstat().st_uid
+    except OSError:  # it has just been deleted
+        return None
 
 
 def _first(folder: Path) -> Iterator[Path]:

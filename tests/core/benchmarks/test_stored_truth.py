@@ -68,6 +68,9 @@ async def test_a_version_confirms_no_guess_of_the_truth(platform: Platform, tmp_
     )
     assert made.truth_version == row.manifest["content"] != row.version
     assert await import_truth(platform, EventRange(3, 5)) == row.version
+    await row.delete()
+    assert await import_truth(platform, EventRange(3, 5)) == row.version, "also if both were imported at once"
+    row = await TruthVersion.get()
     row.version = made.truth_version
     del row.manifest["content"]
     await row.save()

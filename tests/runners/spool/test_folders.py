@@ -70,3 +70,13 @@ async def test_the_doctor_names_what_a_runner_cannot_delete(
     user = left.stat().st_uid + 1
     monkeypatch.setattr("os.geteuid", lambda: user)
     assert "1 folders of ended jobs" in (await doctor._runner(chosen, loaded))[1]
+
+
+def test_folders_that_are_just_deleted_are_no_leftovers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "left").mkdir()
+    own = tmp_path.stat().st_uid
+    monkeypatch.setattr(Path, "iterdir", lambda _: iter([tmp_path / "gone", tmp_path / "left"]))
+    assert leftovers(tmp_path, own) == ""
+    assert leftovers(tmp_path, own + 1).startswith("1 folders")

@@ -80,8 +80,9 @@ async def _statuses(
         log_for_operators(error, f"runner {runner_name}")
         trouble = message_for_owner(error)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
-        if Noting.is_interrupt(error):
-            raise
+        cause = error.__cause__ or error  # as the default poll_many passes it on
+        if Noting.is_interrupt(cause):
+            raise cause from None
         # A plugin's bug must not end the loop.
         logger.exception("runner %s failed to report on %d jobs", runner_name, len(handles))
         trouble = "the runner failed; the platform's operators see why"
