@@ -20,6 +20,7 @@ from tests.waiting import eventually_async, until
 from collidium import settings
 from collidium.contracts.runner import Job, JobProgress, JobState, JobStatus, RunnerError, RunnerRefused
 from collidium.errors import ConfigurationError
+from collidium.order import Order as EventOrder
 from collidium.testing.conformance import check_runner
 from collidium_runners.local.records import FolderRecord
 from collidium_runners.spool.spool import CANCELLED, Spool
@@ -179,7 +180,7 @@ async def test_an_id_that_is_not_plain_is_refused(make_runner: MakeRunner) -> No
     runner = make_runner()
     for request_id in ("--privileged", "../elsewhere"):
         with pytest.raises(RunnerRefused):
-            await runner.submit(Job(request_id, Order("single_muon", 1, 0), 60))
+            await runner.submit(Job(request_id, EventOrder("single_muon", 1, 0), 60))
     assert await runner.find("../../etc/passwd") is None
 
 

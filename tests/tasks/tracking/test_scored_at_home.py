@@ -101,11 +101,9 @@ def test_score_equals_the_servers_but_for_secret_draws(site: Site, tmp_path: Pat
     receipt = site.client.submit("tracking", file)
     there = site.client.submission(receipt.submission_id)
     here = collidium.score("tracking", file, truth_from=site.source, events=SCORED)
-    for field in (
-        *("scores", "curves", "warnings", "rows", "scorer_version", "truth_version"),
-        *("dataset", "dataset_revision"),
-    ):
+    for field in ("scores", "curves", "warnings", "rows", "scorer_version", "dataset", "dataset_revision"):
         assert getattr(here, field) == getattr(there, field), field
+    assert here.truth_version != there.truth_version, "that of the server confirms no guess of its truth"
     assert here.uncertainties == pytest.approx(there.uncertainties, rel=0.4), "within their own accuracy"
     other = collidium.score("tracking", file, truth_from=site.source, events=SCORED, seed="another")
     assert (other.scores, other.curves) == (here.scores, here.curves)
