@@ -11,6 +11,10 @@ from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
 
 
+class WrongContent(StorageUnavailable):
+    """The storage returned another file than was stored."""
+
+
 async def fetch(storage: Storage, key: str, path: Path, sha256: str | None, *, final: bool = False) -> str:
     """Write a stored file to a path, once it is known to be what was stored.
 
@@ -35,7 +39,7 @@ async def fetch(storage: Storage, key: str, path: Path, sha256: str | None, *, f
     MissingFile
         If there is no file under the key.
     StorageUnavailable
-        Also if the storage returned another content: its failure, which a retry may mend.
+        WrongContent if the storage returned another content: its failure, which a retry may mend.
     """
     try:
         await (storage.get_final if final else storage.get)(key, path)
@@ -47,7 +51,7 @@ async def fetch(storage: Storage, key: str, path: Path, sha256: str | None, *, f
 
         STORAGE_FAILURES.labels("compare").inc()
         await asyncio.to_thread(path.unlink)
-        raise StorageUnavailable(
+        raise WrongContent(
             f"the storage returned another file for {key} than was stored (its SHA-256 is {found})"
         )
     return found

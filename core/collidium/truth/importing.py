@@ -109,9 +109,7 @@ async def prepare(
         progress=progress,
         version_of=partial(_version_of, platform.secrets, task_name),
     )
-    earlier = await TruthVersion.get_or_none(task=task_name, version=truth.version)
     try:
-        sha256 = await platform.truth_cache.store(truth, earlier.manifest_sha256 if earlier else None)
         read = await model_inputs.store(
             platform, task, place, config=config, events=truth.events, cache=cache
         )
@@ -125,9 +123,12 @@ async def prepare(
         sketched, packaged = await sketches.store(
             platform, task.card, directory, config, truth.events, secret
         )
+        published = packaged or await asyncio.to_thread(is_readable, place, cache)
+        # Last: until the database has its hash, no other machine can read what replaces a manifest.
+        earlier = await TruthVersion.get_or_none(task=task_name, version=truth.version)
+        sha256 = await platform.truth_cache.store(truth, earlier.manifest_sha256 if earlier else None)
     except StorageUnavailable as error:
         raise Unavailable(f"the storage cannot keep truth: {error}") from error
-    published = packaged or await asyncio.to_thread(is_readable, place, cache)
     manifest = truth.as_dict() | {"is_published": published, SKETCHES: sketched}
     if isinstance(place, HubDataset):
         manifest |= {

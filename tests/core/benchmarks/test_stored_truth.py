@@ -17,11 +17,12 @@ from collidium.benchmarks.submissions import evaluating, evaluations, model_file
 from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
 from collidium.demo import EVENTS_DIRECTORY
+from collidium.errors import Unavailable
 from collidium.files.durable import sha256_of
 from collidium.platform import Platform
 from collidium.scoring.truth.cache import manifest_key, table_key
 from collidium.server import doctor
-from collidium.truth import model_inputs, registry
+from collidium.truth import model_inputs, registry, sketches
 from collidium.truth.models import TruthVersion
 from collidium_plugins.storage_local import LocalStorage
 
@@ -153,6 +154,40 @@ async def test_a_second_import_keeps_or_mends_the_manifest(platform: Platform) -
         forget_copies(platform)
         assert await is_opened(platform, row.version)
         manifest.write_bytes(right[:-9])
+
+
+@pytest.mark.parametrize("fails", ["the read of the manifest", "what follows the manifest"])
+async def test_an_import_that_fails_leaves_truth_readable(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    row = await TruthVersion.get()
+    key = manifest_key("tracking", row.version)
+    get = platform.storage.get
+
+    async def failing(name: str, path: Path) -> None:
+        if name == key:
+            raise StorageUnavailable("away")
+        await get(name, path)
+
+    async def full(*_: object) -> None:
+        raise StorageUnavailable("full")
+
+    forget_copies(platform)
+    manifest = stored(platform, key)
+    right = manifest.read_bytes()
+    with monkeypatch.context() as patch:
+        if fails == "the read of the manifest":
+            patch.setattr(platform.storage, "get", failing)
+        else:
+            manifest.unlink()
+            patch.setattr(sketches, "store", full)
+        with pytest.raises(Unavailable):
+            await import_truth(platform, EventRange(3, 5))
+    if fails == "what follows the manifest":
+        assert not manifest.exists()
+        manifest.write_bytes(right)
+    forget_copies(platform)
+    assert await is_opened(platform, row.version)
 
 
 async def test_another_table_is_not_used(platform: Platform) -> None:

@@ -21,7 +21,7 @@ from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable
 from collidium.errors import ConfigurationError
 from collidium.files.durable import sha256_of
 from collidium.files.held import lock, locked, scratch_directory
-from collidium.files.stored import fetch, keep
+from collidium.files.stored import WrongContent, fetch, keep
 from collidium.runtime.shared_calls import SharedCalls
 from collidium.runtime.waiting import entered_in_thread
 from collidium.scoring.truth.tables import TruthTable
@@ -62,7 +62,7 @@ class TruthCache:
         key, path = manifest_key(truth.task, truth.version), truth.directory / MANIFEST
         if known is not None:
             async with scratch_directory(truth.directory.parent) as scratch:
-                with suppress(MissingFile, StorageUnavailable):
+                with suppress(MissingFile, WrongContent):
                     return await fetch(self._storage, key, scratch / MANIFEST, known)
         await self._storage.put(key, path)
         return await asyncio.to_thread(sha256_of, path)
