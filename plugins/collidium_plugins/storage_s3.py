@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from time import monotonic
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable, check_key, probe
@@ -29,6 +30,8 @@ from collidium.hookspecs import hookimpl
 from collidium.settings import MEBIBYTE
 
 if TYPE_CHECKING:
+    from boto3.session import Session
+
     from collidium.settings import Settings
 
 Result = TypeVar("Result")
@@ -170,8 +173,16 @@ class S3Storage(Storage):
         except NoCredentialsError:
             raise StorageUnavailable(f"{self.url}: {_NO_CREDENTIALS}") from None
         except (BotoCoreError, ResponseParserError, HTTPError, KeyError) as error:
+            if isinstance(error, KeyError) and not _is_botocores(error):
+                raise
             reason = f"the object store cannot be reached ({type(error).__name__})"
             raise StorageUnavailable(f"{self.url}: {reason}") from None
+
+
+def _is_botocores(error: KeyError) -> bool:
+    """Whether a response without an expected field raised it, in botocore or its transfers."""
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    return frame.f_globals["__name__"].partition(".")[0] in {"botocore", "s3transfer"}
 
 
 def _check_packages(settings: Settings) -> None:
@@ -186,13 +197,26 @@ def _check_packages(settings: Settings) -> None:
 def _open(settings: Settings) -> Any:
     """A client. It has the credentials that are there now."""
     from boto3.session import Session
-    from botocore.config import Config
-    from botocore.exceptions import NoCredentialsError
+    from botocore.exceptions import BotoCoreError, NoCredentialsError
 
     session = Session()
     if session.get_credentials() is None:
         raise NoCredentialsError
-    client = session.client(
+    try:
+        client = _client(session, settings)
+    except BotoCoreError:
+        raise
+    except ValueError as error:  # also of urllib, for a host that is none
+        name = "PLATFORM_STORAGE_S3_ENDPOINT" if settings.storage_s3_endpoint else "AWS_ENDPOINT_URL"
+        raise ConfigurationError(f"{name}: {error}; set it to http(s)://host[:port]") from None
+    client.meta.events.register_first("needs-retry.s3", _before_repeating)
+    return client
+
+
+def _client(session: Session, settings: Settings) -> Any:
+    from botocore.config import Config
+
+    return session.client(
         "s3",
         endpoint_url=settings.storage_s3_endpoint or None,
         region_name=settings.storage_s3_region
@@ -209,15 +233,14 @@ def _open(settings: Settings) -> Any:
             response_checksum_validation="when_required",
         ),
     )
-    client.meta.events.register_first("needs-retry.s3", _before_repeating)
-    return client
 
 
 def _before_repeating(request_dict: dict[str, Any], caught_exception: Exception | None, **_: Any) -> None:
     """Repeat no call in the region that a response names, nor one that waited as long as it may."""
     from botocore.exceptions import ReadTimeoutError
 
-    request_dict["context"]["s3_redirect"]["redirected"] = True  # as if botocore had done so already
+    if redirect := request_dict["context"].get("s3_redirect"):
+        redirect["redirected"] = True  # as if botocore had done so already
     if isinstance(caught_exception, ReadTimeoutError):
         raise caught_exception
 

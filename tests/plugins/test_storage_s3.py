@@ -301,6 +301,34 @@ async def test_a_usable_bucket_passes_and_stays_empty(s3_server: S3Server) -> No
     assert s3_server.client().list_objects_v2(Bucket="files", Prefix="checked/")["KeyCount"] == 0
 
 
+@pytest.mark.parametrize(
+    ("variable", "endpoint"),
+    [("AWS_ENDPOINT_URL", "localhost:9000"), ("PLATFORM_STORAGE_S3_ENDPOINT", "http://[::1")],
+)
+def test_a_server_names_an_endpoint_that_is_none(tmp_path: Path, variable: str, endpoint: str) -> None:
+    variables = s3_variables("", USER) | {variable: endpoint}
+    done = ServerProcess(tmp_path, env=variables).run("serve", "--port", "0")
+    assert done.returncode == 1
+    assert variable in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_botocore_has_the_context_that_ends_redirects(s3_server: S3Server) -> None:
+    """A release without it would follow them to other regions."""
+    storage, contexts = storage_on(s3_server.url), []
+    with storage._connected() as client:
+        client.meta.events.register("needs-retry.s3", lambda request_dict, **_: contexts.append(request_dict))
+        client.list_buckets()
+        client.head_bucket(Bucket="files")
+    assert contexts[-1]["context"]["s3_redirect"]["redirected"] is True
+
+
+async def test_an_error_of_a_caller_stays_what_it_is(s3_server: S3Server) -> None:
+    """Only botocore's own KeyErrors are failures of the store."""
+    with pytest.raises(KeyError, match="own"), storage_on(s3_server.url)._connected():
+        raise KeyError("own")
+
+
 def test_a_server_does_not_start_without_its_bucket(s3_server: S3Server, tmp_path: Path) -> None:
     server = ServerProcess(tmp_path, env=s3_variables(s3_server.url, USER, "s3://absent"))
     done = server.run("serve", "--port", "0")
