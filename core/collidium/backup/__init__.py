@@ -183,10 +183,13 @@ async def restore(settings: Settings, source: Path, progress: Progress | None = 
             await database.migrate(settings.database)
             async with database.connected(settings.database):
                 named = await named_files()
-        except BaseException:  # raised again, with data directory and database empty
+        except BaseException as error:  # raised again, with data directory and database empty
             await asyncio.to_thread(_remove_restored, settings)
             if settings.sqlite_file is None:
-                await drop_others(settings.database, before)
+                try:
+                    await drop_others(settings.database, before)
+                except Exception as failure:
+                    error.add_note(f"the database could not be emptied: {failure}")
             raise
     return msgspec.structs.replace(backup, missing=await missing_files(named, backup.files, settings))
 
