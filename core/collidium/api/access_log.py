@@ -37,7 +37,7 @@ def install(app: Quart) -> None:
         response.headers["X-Request-ID"] = g.request_id
         # Users' files and texts must not be interpreted as pages of this origin.
         response.headers.setdefault("X-Content-Type-Options", "nosniff")
-        if "caller" in g:
+        if "is_private" in g:
             response.headers.setdefault("Cache-Control", "private, no-store")
         if logger.isEnabledFor(logging.INFO):
             milliseconds = (time.perf_counter() - g.started) * 1000

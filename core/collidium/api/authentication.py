@@ -87,8 +87,9 @@ async def _caller() -> Caller:
         await platform().sessions.end(session.key)
         raise Unauthenticated(browsers.ENDED)
     logs.account.set(identity.username)
-    grant = platform().settings.signup_grant
-    return Caller(await accounts.recognise(identity.username, signup_grant=grant), identity, token)
+    account = await accounts.recognise(identity.username, signup_grant=platform().settings.signup_grant)
+    g.is_private = True  # the response, also that of an error, is for this account alone
+    return Caller(account, identity, token)
 
 
 async def _session() -> Session | None:

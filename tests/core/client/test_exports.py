@@ -12,12 +12,16 @@ from collidium.client import AsyncClient, Client
 
 #: In addition to the records that calls return.
 EXPORTED = {
+    "ORDER_FIELDS",
     "AsyncClient",
     "Client",
     "EventData",
+    "Order",
+    "OrderField",
     "Simulated",
     "forget_token",
     "login_file",
+    "order_text",
     "save_token",
     "score",
     "simulate",
