@@ -23,7 +23,7 @@ def work(seconds=0.3):
 def raw(data, size=None):
     connection.sendall(struct.pack("<Q", len(data) if size is None else size) + data)
 connection = socket.socket(fileno=0)
-channel = Channel(connection)
+channel = MessageChannel(connection)
 send = channel.send
 def receive(kind):
     return channel.receive(kind, largest=2**40)
