@@ -147,7 +147,7 @@ def output(request_id: str, directory: Path | None) -> None:
         if directory is not None:
             for file in files:
                 with progress_bar(file.path, sizes=True) as progress:
-                    server.download_output(request_id, file, directory, progress)
+                    server.output_file(request_id, file, directory, progress)
     columns: dict[str, ColumnSpec] = {
         "path": "path",
         "events": "rows",

@@ -240,7 +240,7 @@ def test_an_output_that_is_kept_can_be_fetched(start_server: StartServer, tmp_pa
             assert alice.get(mine, headers={"Range": ignored}).status_code == 200, ignored
         with Client(server.base_url, alice.headers["Authorization"].removeprefix("Bearer ")) as client:
             (listed,) = client.output(request_id).items
-            assert client.download_output(request_id, listed, tmp_path).read_bytes() == answer.content
+            assert client.output_file(request_id, listed, tmp_path).read_bytes() == answer.content
         # A client that hangs up half-way leaves nothing behind, nor does any other.
         with operator.stream("GET", f"{where}/{file['path']}") as partly:
             next(partly.iter_raw(1024))

@@ -77,8 +77,8 @@ def test_the_document_is_valid_and_names_calls_as_the_client(document: Any) -> N
     operations = [operation for path in document["paths"].values() for operation in path.values()]
     names = [operation["operationId"] for operation in operations]
     called = {name for name in dir(Calls) if not name.startswith("_")} | {"check", "submit"}
-    # A download and a stream, which no client has, and what it calls by the address of a task.
-    others = {"admin_output_file", "output_file", "request_progress", "evaluation_progress"}
+    # A download and streams, which no client has, and what it calls by the address of a task.
+    others = {"admin_output_file", "request_progress", "evaluation_progress"}
     others |= {"upload_offset", "append_to_upload", "cancel_upload"}  # `submit` calls them
     others |= {"challenge_leaderboard", "challenge_history", "check_for_challenge", "submit_to_challenge"}
     assert sorted(names) == sorted(called - {"openapi"} | others)

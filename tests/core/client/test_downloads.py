@@ -53,10 +53,10 @@ def test_a_file_is_received_on_disk_with_progress(tmp_path: Path) -> None:
     steps: list[tuple[int, int]] = []
     with serving(Sender()) as url, Client(url, "t") as client:
         tracemalloc.start()
-        path = client.download_output(REQUEST, FILE, tmp_path, lambda done, of: steps.append((done, of)))
+        path = client.output_file(REQUEST, FILE, tmp_path, lambda done, of: steps.append((done, of)))
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert client.download_output(REQUEST, FILE, tmp_path) == path, "no second request"
+        assert client.output_file(REQUEST, FILE, tmp_path) == path, "no second request"
     assert path == tmp_path / PATH
     assert path.read_bytes() == CONTENT
     assert [other.name for other in path.parent.iterdir()] == [path.name]
@@ -69,7 +69,7 @@ async def test_the_async_client_receives_and_resumes(tmp_path: Path) -> None:
     first, second = Sender(most=3 * MEBIBYTE + 5), Sender()
     with serving(first, second) as url:
         async with AsyncClient(url, "t") as client:
-            path = await client.download_output(
+            path = await client.output_file(
                 REQUEST, FILE, tmp_path, lambda *_: threads.add(threading.current_thread())
             )
             await asyncio.sleep(0)
@@ -82,7 +82,7 @@ async def test_the_async_client_receives_and_resumes(tmp_path: Path) -> None:
 def test_a_broken_connection_is_resumed(tmp_path: Path, ranges: bool) -> None:
     first, second = Sender(most=3 * MEBIBYTE), Sender(ranges=ranges)
     with serving(first, second) as url, Client(url, "t") as client:
-        path = client.download_output(REQUEST, FILE, tmp_path)
+        path = client.output_file(REQUEST, FILE, tmp_path)
     assert path.read_bytes() == CONTENT
     assert f'if-range: "{FILE.sha256}"' in second.request.decode().lower()
 
@@ -92,7 +92,7 @@ def test_a_killed_download_is_resumed_by_another_process(tmp_path: Path) -> None
         "import sys, msgspec; from collidium.client import Client; from collidium.records import OutputFile\n"
         "url, file, directory = sys.argv[1:]\n"
         "listed = msgspec.json.decode(file, type=OutputFile)\n"
-        f"Client(url, 't').download_output({REQUEST!r}, listed, directory)"
+        f"Client(url, 't').output_file({REQUEST!r}, listed, directory)"
     )
     file = json.dumps({"path": PATH, "sha256": FILE.sha256, "size_bytes": FILE.size_bytes, "rows": 10})
     resumed, stuck = Sender(), threading.Event()
@@ -113,7 +113,7 @@ def test_a_killed_download_is_resumed_by_another_process(tmp_path: Path) -> None
         process.wait()
         stuck.set()
         with Client(url, "t") as client:
-            assert client.download_output(REQUEST, FILE, tmp_path).read_bytes() == CONTENT
+            assert client.output_file(REQUEST, FILE, tmp_path).read_bytes() == CONTENT
     assert re.search(rb"(?i)range: bytes=[4-5]\d{6}-", resumed.request)
 
 
@@ -122,7 +122,7 @@ def test_a_damaged_part_is_received_again(tmp_path: Path) -> None:
     part.parent.mkdir(parents=True)
     part.with_name(f".{part.name}.{FILE.sha256[:16]}.part").write_bytes(b"x" * MEBIBYTE)
     with serving(Sender(), Sender()) as url, Client(url, "t") as client:
-        assert client.download_output(REQUEST, FILE, tmp_path).read_bytes() == CONTENT
+        assert client.output_file(REQUEST, FILE, tmp_path).read_bytes() == CONTENT
 
 
 def test_another_content_is_not_kept(tmp_path: Path) -> None:
@@ -132,13 +132,13 @@ def test_another_content_is_not_kept(tmp_path: Path) -> None:
         Client(url, "t") as client,
         pytest.raises(UnusableDataset, match="downloaded twice"),
     ):
-        client.download_output(REQUEST, FILE, tmp_path)
+        client.output_file(REQUEST, FILE, tmp_path)
     assert not (tmp_path / PATH).exists()
 
 
 def test_more_than_announced_is_not_kept(tmp_path: Path) -> None:
     with serving(Sender(CONTENT + b"more"), Sender()) as url, Client(url, "t") as client:
-        assert client.download_output(REQUEST, FILE, tmp_path).read_bytes() == CONTENT
+        assert client.output_file(REQUEST, FILE, tmp_path).read_bytes() == CONTENT
 
 
 def test_an_error_of_the_server_is_raised(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_an_error_of_the_server_is_raised(tmp_path: Path) -> None:
     }
     gone = answering(response("404 Not Found", json.dumps(document).encode(), "application/problem+json"))
     with serving(gone) as url, Client(url, "t") as client, pytest.raises(NotFound, match="not kept"):
-        client.download_output(REQUEST, FILE, tmp_path)
+        client.output_file(REQUEST, FILE, tmp_path)
 
 
 def test_a_download_under_way_is_not_disturbed(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_download_under_way_is_not_disturbed(tmp_path: Path) -> None:
         Client("http://127.0.0.1:9", "t") as client,
         pytest.raises(Conflict, match="another process"),
     ):
-        client.download_output(REQUEST, FILE, tmp_path)
+        client.output_file(REQUEST, FILE, tmp_path)
 
 
 def test_a_part_that_another_process_ended_is_not_taken(
@@ -177,7 +177,7 @@ def test_a_part_that_another_process_ended_is_not_taken(
 
     monkeypatch.setattr(downloads, "lock", late)
     with Client("http://127.0.0.1:9", "t") as client, pytest.raises(Conflict, match="another process"):
-        client.download_output(REQUEST, FILE, tmp_path)
+        client.output_file(REQUEST, FILE, tmp_path)
 
 
 def test_a_page_of_a_proxy_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,17 +187,17 @@ def test_a_page_of_a_proxy_is_no_file(tmp_path: Path, monkeypatch: pytest.Monkey
         Client(url, "t") as client,
         pytest.raises(UpstreamError, match="6 bytes of"),
     ):
-        client.download_output(REQUEST, FILE, tmp_path)
+        client.output_file(REQUEST, FILE, tmp_path)
     assert not (tmp_path / PATH).exists()
 
 
 def test_a_hash_that_is_none_is_refused(tmp_path: Path) -> None:
     with Client("http://127.0.0.1:9", "t") as client, pytest.raises(UpstreamError, match="SHA-256"):
-        client.download_output(REQUEST, OutputFile(PATH, "a/b", 1, 1), tmp_path)
+        client.output_file(REQUEST, OutputFile(PATH, "a/b", 1, 1), tmp_path)
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/x", "data/../../x", "", ".", "a\0b"])
 def test_no_file_leaves_the_directory(tmp_path: Path, path: str) -> None:
     with Client("http://127.0.0.1:9", "t") as client, pytest.raises(UpstreamError, match="no path"):
-        client.download_output(REQUEST, OutputFile(path, FILE.sha256, 1, 1), tmp_path / "events")
+        client.output_file(REQUEST, OutputFile(path, FILE.sha256, 1, 1), tmp_path / "events")
     assert list(tmp_path.iterdir()) == []

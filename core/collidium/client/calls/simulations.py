@@ -266,7 +266,7 @@ class SimulationCalls:
         return Call("GET", f"/v1/requests/{segment(request_id)}/output", listed(OutputFile))
 
     @endpoint
-    def download_output(
+    def output_file(
         self,
         request_id: str,
         file: OutputFile,
