@@ -28,6 +28,7 @@ from collidium import backup, database, settings
 from collidium.backup import contents
 from collidium.backup.contents import DATABASES
 from collidium.backup.objects import drop_others, objects
+from collidium.errors import ConfigurationError
 from collidium.files.held import locked
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess, run_command
@@ -273,6 +274,23 @@ def test_a_crafted_backup_is_refused_and_nothing_is_left(
         assert (refused.returncode != 0, "Traceback" in refused.stderr) == (True, False), problem
         assert problem in refused.stderr
         assert files_below(target.data_dir) == []
+
+
+async def test_a_failed_restore_keeps_its_error_without_database(
+    copied: Path, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database goes away in the restore, so that it cannot be emptied either."""
+    if database_url.startswith("sqlite"):
+        pytest.skip("emptying is of files")
+
+    async def gone(url: str, *_: object) -> None:
+        monkeypatch.setattr(backup, "drop_others", lambda _, kept: drop_others(f"{url}-absent", kept))
+        raise ConfigurationError("the original")
+
+    monkeypatch.setattr(database, "migrate", gone)
+    with pytest.raises(ConfigurationError, match="the original") as raised:
+        await backup.restore(settings.load(data_dir=tmp_path / "restored", database_url=database_url), copied)
+    assert any("could not be emptied" in note for note in raised.value.__notes__)
 
 
 #: As if a later release had migrated the database.
