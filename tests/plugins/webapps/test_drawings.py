@@ -16,7 +16,7 @@ BEGIN = datetime(2026, 3, 1, tzinfo=UTC)
 NOW = BEGIN + timedelta(days=30)
 EFFICIENCY = Metric("efficiency", higher_is_better=True, description="")
 SPEED = Metric("speed", higher_is_better=True, description="", self_reported=True)
-PARAMETERS = Metric("n_params", higher_is_better=False, description="")
+PARAMETERS = Metric("n_params", higher_is_better=False, description="", self_reported=True)
 STEPS = [
     BestStep("1" * 32, "anna", BEGIN, 0.5, uncertainty=0.012),
     BestStep("2" * 32, "bea", BEGIN + timedelta(days=9), 0.75, verified_at=NOW),
@@ -40,9 +40,13 @@ CARD = TaskCard(
 def test_a_history_has_a_text_and_a_table() -> None:
     drawing = drawings.history(EFFICIENCY, STEPS, NOW)
     assert drawing.text == (
-        "The last 2 steps lead from 0.500 ± 0.012 (anna, 2026-03-01) to 0.7500 (bea, 2026-03-10)."
+        "The last 2 steps lead from 0.500 ± 0.012 (anna, 2026-03-01) to 0.7500 (error unknown) "
+        "(bea, 2026-03-10)."
     )
-    assert drawing.rows == [("2026-03-10", "bea", "0.7500"), ("2026-03-01", "anna", "0.500 ± 0.012")]
+    assert drawing.rows == [
+        ("2026-03-10", "bea", "0.7500 (error unknown)"),
+        ("2026-03-01", "anna", "0.500 ± 0.012"),
+    ]
     assert drawing.plot is not None
     assert drawing.plot.y_name == "efficiency ↑"
     assert [len(mark.bars) for mark in drawing.plot.marks] == [1, 0]
@@ -90,7 +94,10 @@ def test_a_front_joins_its_own_points_alone() -> None:
     assert len(drawing.plot.line.split()) == 3, "two points and the corner between them"
     assert drawing.plot.x_name == "n params ↓"
     assert [tick.label for tick in drawing.plot.x_ticks] == ["100", "1,000", "10,000", "10⁵"]
-    assert drawing.rows == [("1", "user-1", "0.9000", "10,000"), ("3", "user-3", "0.6000", "100")]
+    assert drawing.rows == [
+        ("1", "user-1", "0.9000 (error unknown)", "10,000"),
+        ("3", "user-3", "0.6000 (error unknown)", "100"),
+    ]
 
 
 def test_models_are_drawn_by_what_they_cost() -> None:
@@ -106,10 +113,13 @@ def test_models_are_drawn_by_what_they_cost() -> None:
     sized, timed = drawings.of_models(replace(CARD, pareto=None), [*places, place(4, 1.0, 1, pareto=True)])
     assert sized.plot is not None
     assert [mark.kind for mark in sized.plot.marks] == ["front", "other", "front"]
-    assert sized.rows == [("1", "user-1", "0.9000", "300"), ("3", "user-3", "0.7000", "100")]
+    assert sized.rows == [
+        ("1", "user-1", "0.9000 (error unknown)", "300"),
+        ("3", "user-3", "0.7000 (error unknown)", "100"),
+    ]
     assert timed.plot is not None
     assert [len(mark.bars) for mark in timed.plot.marks] == [1, 1]
-    assert timed.rows == [("1", "user-1", "0.9000", "0.500 ± 0.020")]
+    assert timed.rows == [("1", "user-1", "0.9000 (error unknown)", "0.500 ± 0.020")]
     assert [drawing.id for drawing in drawings.of_models(CARD, places)] == ["front-seconds"]
 
 

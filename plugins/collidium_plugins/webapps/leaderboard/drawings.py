@@ -103,11 +103,16 @@ def front(card: TaskCard, on_front: Sequence[Place], best: Sequence[Place]) -> D
             (
                 rank_text(place),
                 place.hub_username,
-                *(score_text(place.scores.get(m.name), place.uncertainties.get(m.name), m) for m in (y, x)),
+                *(_score(place, metric) for metric in (y, x)),
             )
             for place in on_front
         ],
     )
+
+
+def _score(place: Place, metric: Metric) -> str:
+    value, error = place.scores.get(metric.name), place.uncertainties.get(metric.name)
+    return written(value, error) if metric in _COSTS else score_text(value, error, metric)
 
 
 def of_models(card: TaskCard, best: Sequence[Place]) -> list[Drawing]:
