@@ -20,8 +20,9 @@ from textual.pilot import Pilot
 
 from collidium import accounts, database
 from collidium.client import AsyncClient
+from collidium.order import Order
 from collidium.simulations import totals
-from collidium.simulations.models import SimulationRequest
+from collidium.simulations.models import SimulationRequest, order_columns
 from collidium.testing.server import ServerProcess
 from collidium_tui.app import Console
 from collidium_tui.session import Session
@@ -64,14 +65,12 @@ def _row(number: int, now: datetime, ids: dict[str, Any]) -> SimulationRequest:
     state = "queued" if flood else STATES[number % len(STATES)] if number < 80 else STATES[number % 5]
     created_at = now - (timedelta(seconds=9 * number) if flood else timedelta(hours=3 * (number - 39)))
     ended = state in ("completed", "failed")
+    channel = "ttbar" if flood else CHANNELS[number % len(CHANNELS)]
     return SimulationRequest(
         request_id=hashlib.md5(b"%d" % number, usedforsecurity=False).hexdigest(),
         account_id=ids[name],
         hub_username=name,
-        channel="ttbar" if flood else CHANNELS[number % len(CHANNELS)],
-        events=1000,
-        pileup=(0, 40, 200)[number % 3],
-        seed=number,
+        **order_columns(Order(channel, 1000, (0, 40, 200)[number % 3], number)),
         pipeline_version="1",
         config_hash=f"{number:064x}",
         state=state,

@@ -15,8 +15,9 @@ from collidium import database
 from collidium.accounts.models import Account, CreditTransaction
 from collidium.benchmarks.models import Submission
 from collidium.operations.models import AuditEntry
+from collidium.order import Order
 from collidium.simulations import totals
-from collidium.simulations.models import SimulationRequest
+from collidium.simulations.models import SimulationRequest, order_columns
 
 CHANNELS = ("ttbar", "jets", "zmumu", "higgs_portal", "single_muon")
 #: One in a thousand requests is of this one.
@@ -103,14 +104,12 @@ def _request(
     unfinished = number >= requests - requests // 100
     state = ("queued", "running")[number % 2] if unfinished else _ended(number % 100)
     finished = None if unfinished else created + timedelta(minutes=1)
+    channel = RARE if number % 1000 == 0 else CHANNELS[number % len(CHANNELS)]
     return SimulationRequest(
         request_id=f"{number:032x}",
         account_id=ids[name],
         hub_username=name,
-        channel=RARE if number % 1000 == 0 else CHANNELS[number % len(CHANNELS)],
-        events=10,
-        pileup=0,
-        seed=number,
+        **order_columns(Order(channel, 10, 0, number)),
         pipeline_version="acts-1",
         config_hash=f"{number:064x}",
         state=state,

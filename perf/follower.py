@@ -29,9 +29,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.runners.sfapi.superfacility import Superfacility
 
 from collidium import settings, simulations
+from collidium.order import Order
 from collidium.platform import Platform
 from collidium.simulations import totals
-from collidium.simulations.models import SimulationRequest
+from collidium.simulations.models import SimulationRequest, order_columns
 from collidium.testing.databases import Databases, PostgresDatabases, SqliteDatabases
 from collidium.testing.postgres import PostgresServer
 from collidium_runners.batch.states import Handle
@@ -77,10 +78,7 @@ async def fill(jobs: list[int]) -> None:
             request_id=f"{number:032x}",
             account_id=number % 100 + 1,
             hub_username=f"user{number % 100}",
-            channel="ttbar",
-            events=10,
-            pileup=0,
-            seed=number,
+            **order_columns(Order("ttbar", 10, 0, number)),
             pipeline_version="pipeline-v0.1.0",
             config_hash=f"{number:064x}",
             state="queued",

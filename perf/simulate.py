@@ -16,7 +16,9 @@ from measuring import COUNT, Call, Figure, Target, by_turns, call, on_both_datab
 
 from collidium import database
 from collidium.database import connection
+from collidium.order import Order
 from collidium.simulations import totals
+from collidium.simulations.models import order_columns
 from collidium.testing.server import ServerProcess
 
 ACCOUNTS = 8
@@ -45,10 +47,11 @@ COLUMNS = {
     "hub_username": "'user' || n % 100",
     "channel": "CASE n % 3 WHEN 0 THEN 'ttbar' WHEN 1 THEN 'jets' ELSE 'zmumu' END",
     "seed": "n % 1000000",
+    "order_json": "'{order}'",
     "config_hash": "{hex}",
     "handle": "{hex}",
-    **dict.fromkeys(("events", "node_seconds"), "10"),
-    **dict.fromkeys(("pileup", "attempts", "denials", "credits_refunded"), "0"),
+    "node_seconds": "10",
+    **dict.fromkeys(("attempts", "denials", "credits_refunded"), "0"),
     "private": "false",
     "is_mock": "true",
     **dict.fromkeys(("created_at", "finished_at"), "'{moment}'"),
@@ -57,7 +60,7 @@ COLUMNS = {
     **dict.fromkeys(("credits_charged", "estimated_node_hours", "node_hours"), "0.1"),
     **dict.fromkeys(("pipeline_version", "runner"), "'mock'"),
     "state": "'completed'",
-    **dict.fromkeys(("step", "lease", "vary"), "''"),
+    **dict.fromkeys(("step", "lease"), "''"),
 }
 
 
@@ -68,6 +71,7 @@ async def fill(url: str, first: int, last: int) -> None:
         series, digits = SERIES[kind]
         moment = datetime.now(UTC)
         days = {"moment": moment, "day": totals.day_of(moment), "month": totals.month_of(moment)}
+        days["order"] = order_columns(Order("ttbar", 10, 0))["order_json"]
         values = ", ".join(value.format(hex=digits, **days) for value in COLUMNS.values())
         await connection().execute_script(
             "UPDATE simulation_requests SET state = 'cancelled', step = '', due_at = NULL "

@@ -10,8 +10,9 @@ from threading import Thread
 from typing import Any
 
 from collidium import accounts, database
+from collidium.order import Order
 from collidium.simulations import totals
-from collidium.simulations.models import SimulationRequest
+from collidium.simulations.models import SimulationRequest, order_columns
 from collidium.testing.server import ServerProcess
 
 
@@ -52,16 +53,15 @@ def handle_of(request_id: str) -> str:
     return f"job-{request_id[:8]}"
 
 
-def ended(number: int, at: datetime, **other: Any) -> SimulationRequest:
+def ended(
+    number: int, at: datetime, *, channel: str = "ttbar", events: int = 100, **other: Any
+) -> SimulationRequest:
     """A request that completed a minute after it was ordered at ``at``; ``number`` makes its id."""
     finished_at = at + timedelta(minutes=1)
     values: dict[str, Any] = {
         "request_id": f"{number:08x}{number:024x}",
         "hub_username": "alice",
-        "channel": "ttbar",
-        "events": 100,
-        "pileup": 0,
-        "seed": 42,
+        **order_columns(Order(channel, events, 0)),
         "pipeline_version": "pipeline-v0.1.0",
         "config_hash": f"{number:064x}",
         "state": "completed",

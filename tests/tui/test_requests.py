@@ -18,6 +18,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Select
 
 from collidium.client import Client, Page
+from collidium.order import Order
+from collidium.simulations.models import order_columns
 from collidium.testing.server import ServerProcess
 from collidium_tui.screens.requests import Listed, RequestFilter, RequestsScreen
 from collidium_tui.widgets.table import PAGE, Table
@@ -41,7 +43,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         ]
         rows[3].state, rows[3].hub_username = "failed", HOSTILE
         rows[3].reason = "the runner said \x1b[31m[bold]no[/bold]\x07"
-        rows[4].hub_username, rows[4].channel = WIDE, BRACKETS
+        rows[4].update_from_dict({"hub_username": WIDE, **order_columns(Order(BRACKETS, 100, 0))})
         seeding.seed(server, seeding.requests(rows))
         yield server
 
