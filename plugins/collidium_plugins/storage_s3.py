@@ -187,7 +187,7 @@ def _is_botocores(error: KeyError) -> bool:
 
 def _check_packages(settings: Settings) -> None:
     try:
-        import boto3  # noqa: F401
+        import boto3  # noqa: F401 -- whether it is installed
     except ModuleNotFoundError:
         raise ConfigurationError("PLATFORM_STORAGE_S3_URL needs boto3: pip install 'collidium[s3]'") from None
     if settings.storage_s3_checksum == "crc64nvme" and find_spec("awscrt") is None:

@@ -16,4 +16,4 @@ TESTED: Final = {"huggingface_hub": ("1.20.0", "2.4.0")}
 def go_online() -> None:
     """Allow calls if the library was imported while the environment forbade them; imports nothing."""
     if constants := sys.modules.get("huggingface_hub.constants"):
-        constants.HF_HUB_OFFLINE = False  # type: ignore[attr-defined]
+        constants.HF_HUB_OFFLINE = False  # type: ignore[attr-defined]  # not in its types

@@ -16,5 +16,5 @@ TESTED: Final[Mapping[str, tuple[str, ...]]] = {}  # no distribution; the versio
 
 def finish_threads_and_exit_functions() -> None:
     """Wait for the threads that are no daemons, and run the functions registered for the end."""
-    threading._shutdown()  # type: ignore[attr-defined]
+    threading._shutdown()  # type: ignore[attr-defined]  # private
     atexit._run_exitfuncs()

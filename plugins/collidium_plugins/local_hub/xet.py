@@ -77,7 +77,7 @@ class XetSessions:
         """Return the session that uploads to the repository join now, in seconds since 1970."""
         now = time.time() if now is None else now
         for path in self._paths(f"{account_id}/{repo_id}-*"):
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):  # of a session that ends
                 if now < int(path.name.split("-")[1]) + SESSION_SECONDS:
                     os.utime(path, (now, now))
                     return path.name
@@ -144,7 +144,7 @@ class XetSessions:
 
     def _paths(self, pattern: str) -> Iterator[Path]:
         """Yield what matches. What vanishes meanwhile is left out, where pathlib raises an error."""
-        found = glob(pattern, root_dir=self._directory)  # noqa: PTH207
+        found = glob(pattern, root_dir=self._directory)  # noqa: PTH207 -- relative names
         return (self._directory / path for path in found)
 
 

@@ -62,7 +62,7 @@ class TruthCache:
         key, path = manifest_key(truth.task, truth.version), truth.directory / MANIFEST
         if known is not None:
             async with scratch_directory(truth.directory.parent) as scratch:
-                with suppress(MissingFile, WrongContent):
+                with suppress(MissingFile, WrongContent):  # stored again below
                     return await fetch(self._storage, key, scratch / MANIFEST, known)
         await self._storage.put(key, path)
         return await asyncio.to_thread(sha256_of, path)
