@@ -51,7 +51,7 @@ def _canonical(distribution: str) -> str:
     [
         (
             "The console talks to the platform through the client alone",
-            {"collidium.client", "collidium.errors", "collidium.hookspecs", "collidium.overrides"},
+            {f"collidium.{name}" for name in ("client", "errors", "hookspecs", "overrides", "presentation")},
         ),
         (
             "Tasks know contracts, hooks, physics, numpy and pyarrow",
@@ -63,7 +63,7 @@ def _canonical(distribution: str) -> str:
                 f"collidium.{name}"
                 for name in (
                     *("api", "cli", "client", "errors", "files", "hookspecs"),
-                    *("hub", "runtime", "secrets", "server", "sessions", "settings"),
+                    *("hub", "presentation", "runtime", "secrets", "server", "sessions", "settings"),
                 )
             },
         ),

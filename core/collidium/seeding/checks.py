@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collidium import accounts, simulations
 from collidium.benchmarks import accepting, challenge_changes, challenges, tasklist
-from collidium.client.quantities import closing_text
 from collidium.contracts.task import Task
 from collidium.datasets import layout
 from collidium.datasets.access import catalogue
@@ -24,6 +23,7 @@ from collidium.hub.sources import HubDataset, locate
 from collidium.order import Order
 from collidium.pipelines.choice import BUILT_IN, NONE, choose
 from collidium.plugins import DISTRIBUTION
+from collidium.presentation.quantities import closing_text
 from collidium.records import SplitPreview
 from collidium.scoring.truth.parts import Part, whole
 from collidium.seeding import access

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from math import ceil, floor, inf, log10
 from typing import Final
 
-from collidium.client.quantities import power_of_ten
+from collidium.presentation.quantities import power_of_ten
 
 #: Values beyond these are drawn at the edge.
 _LARGEST: Final = 1e300

@@ -11,7 +11,6 @@ from quart import Response, current_app, render_template, request
 
 from collidium import __version__
 from collidium.client import NO_EVENTS, order_text
-from collidium.client.quantities import origin_of, rank_text, score_text, team_word, written
 from collidium.errors import (
     CollidiumError,
     Conflict,
@@ -21,6 +20,7 @@ from collidium.errors import (
     TooManyRequests,
     Unavailable,
 )
+from collidium.presentation.quantities import origin_of, rank_text, score_text, team_word, written
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.assets import GUIDE, asset_address, guide_directory
 from collidium_plugins.webapps.sign_in import forms

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.plugins.webapps.boards import fill, give_truth
 
 from collidium.client import Client, Place
-from collidium.client.quantities import written
+from collidium.presentation.quantities import written
 from collidium.testing.server import ServerProcess
 from collidium_plugins.webapps.leaderboard import ROWS
 from collidium_tasks.tracking import TrackingTask

@@ -18,9 +18,9 @@ from werkzeug.datastructures import MultiDict
 
 from collidium.client import Challenge, Metric, Place, Result, Submission, TaskCard
 from collidium.client.calls.call import segment
-from collidium.client.quantities import quota_text
 from collidium.errors import CollidiumError
 from collidium.hub.cards import rendered
+from collidium.presentation.quantities import quota_text
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route, backend
 from collidium_plugins.webapps.kept_pages import Source, kept, kept_page

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import structs
 
 from collidium.client import BestStep, BinnedScore, Metric, Place, Submission, TaskCard
-from collidium.client.quantities import rank_text, score_text, written
+from collidium.presentation.quantities import rank_text, score_text, written
 from collidium_plugins.webapps import charts
 from collidium_plugins.webapps.charts import Datum, Plot, Scale
 

@@ -16,8 +16,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 from textual.worker import Worker
 
-from collidium.client.quantities import closing_text, split_texts
 from collidium.errors import CollidiumError, NotFound
+from collidium.presentation.quantities import closing_text, split_texts
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.challenge.columns import score
 from collidium_tui.session import console_of

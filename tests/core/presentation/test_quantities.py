@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from jinja2 import Environment, PackageLoader
 
-from collidium.client.quantities import (
+from collidium.presentation.quantities import (
     origin_of,
     quota_text,
     rank_text,
