@@ -14,7 +14,7 @@ DISTRIBUTIONS: Final = ("core", "plugins", "tasks", "runners", "tui")
 #: What modules of the other distributions may import of the core, where it is not all of it.
 SEEN_OF_CORE: Final = {
     "tasks": ("collidium.contracts", "collidium.hookspecs", "collidium.physics"),
-    "tui": ("collidium.client", "collidium.hookspecs", "collidium.testing"),
+    "tui": ("collidium.client", "collidium.hookspecs", "collidium.presentation", "collidium.testing"),
 }
 #: Packages of one distribution that do without each other.
 APART: Final = frozenset({"collidium_plugins.local_hub", "collidium_plugins.webapps"})

@@ -324,7 +324,7 @@ def _heading(metric: Metric) -> str:
 def _name_cell(place: Place) -> str:
     if place.baseline:
         return f"{place.hub_username} (baseline)"
-    from collidium.presentation.quantities import team_word
+    from collidium.presentation.scores import team_word
 
     return f"{place.hub_username}, {team_word(place.team)}{place.team}" if place.team else place.hub_username
 
@@ -336,7 +336,7 @@ def score_cell(
 ) -> str:
     """Format the score of a metric by the metrics of its task; "-" if there is none."""
     # Not at the top: only some commands load the client library.
-    from collidium.presentation.quantities import submitted_score
+    from collidium.presentation.scores import submitted_score
 
     return submitted_score(scored, metric, metrics) if metric in scored.scores else cell(None)
 
@@ -348,13 +348,13 @@ def model_cell(linked: Place | Submission | BestStep | Receipt) -> str | None:
 
 def value_cell(score: float | None, error: float | None, metric: Metric | None = None) -> str:
     """Format a score and its standard error; with its metric also that the error is unknown."""
-    from collidium.presentation.quantities import score_text
+    from collidium.presentation.scores import score_text
 
     return cell(None) if score is None else score_text(score, error, metric)
 
 
 def print_quota(quota: Quota) -> None:
     """Print how many submissions are left."""
-    from collidium.presentation.quantities import quota_text
+    from collidium.presentation.challenges import quota_text
 
     note(quota_text(quota))

@@ -23,7 +23,7 @@ from collidium.hub.sources import HubDataset, locate
 from collidium.order import Order
 from collidium.pipelines.choice import BUILT_IN, NONE, choose
 from collidium.plugins import DISTRIBUTION
-from collidium.presentation.quantities import closing_text
+from collidium.presentation.challenges import closing_text
 from collidium.records import SplitPreview
 from collidium.scoring.truth.parts import Part, whole
 from collidium.seeding import access

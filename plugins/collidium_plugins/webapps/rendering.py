@@ -20,7 +20,8 @@ from collidium.errors import (
     TooManyRequests,
     Unavailable,
 )
-from collidium.presentation.quantities import origin_of, rank_text, score_text, team_word, written
+from collidium.presentation.quantities import written
+from collidium.presentation.scores import origin_of, rank_text, score_text, team_word
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.assets import GUIDE, asset_address, guide_directory
 from collidium_plugins.webapps.sign_in import forms

@@ -12,15 +12,9 @@ import pytest
 from hypothesis import given
 from jinja2 import Environment, PackageLoader
 
-from collidium.presentation.quantities import (
-    origin_of,
-    quota_text,
-    rank_text,
-    score_text,
-    split_texts,
-    time_until,
-    written,
-)
+from collidium.presentation.challenges import quota_text, split_texts
+from collidium.presentation.quantities import time_until, written
+from collidium.presentation.scores import origin_of, rank_text, score_text
 from collidium.records import Place, Quota, Rescoring
 from collidium_tasks.tracking_latency import TrackingLatencyTask
 

@@ -75,7 +75,7 @@ def show(name: str) -> None:
     \b
     collidium challenge show jets-2027
     """
-    from collidium.presentation.quantities import quota_text
+    from collidium.presentation.challenges import quota_text
 
     with client() as server:
         found = server.challenge(name)

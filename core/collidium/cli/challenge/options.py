@@ -115,7 +115,7 @@ def given_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def announce_split(server: Client, name: str, percent: int | None, *, yes: bool, **new: Any) -> None:
     """Say which tasks and challenges a public part closes, and ask on a terminal; raises click.Abort."""
-    from collidium.presentation.quantities import closing_text
+    from collidium.presentation.challenges import closing_text
 
     if percent is None:
         return

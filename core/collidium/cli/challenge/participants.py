@@ -167,7 +167,7 @@ def rescore(
     collidium challenge rescore jets-2027 --apply
     collidium challenge rescore jets-2027 --public 30 --apply
     """
-    from collidium.presentation.quantities import split_texts
+    from collidium.presentation.challenges import split_texts
     from collidium.records import Ranking
 
     with client() as server, progress_bar("Scoring (submissions)") as progress:

@@ -20,7 +20,7 @@ from collidium.client import Challenge, Metric, Place, Result, Submission, TaskC
 from collidium.client.calls.call import segment
 from collidium.errors import CollidiumError
 from collidium.hub.cards import rendered
-from collidium.presentation.quantities import quota_text
+from collidium.presentation.challenges import quota_text
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route, backend
 from collidium_plugins.webapps.kept_pages import Source, kept, kept_page

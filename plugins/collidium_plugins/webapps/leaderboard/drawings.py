@@ -12,7 +12,8 @@ from typing import Final
 from msgspec import structs
 
 from collidium.client import BestStep, BinnedScore, Metric, Place, Submission, TaskCard
-from collidium.presentation.quantities import rank_text, score_text, written
+from collidium.presentation.quantities import written
+from collidium.presentation.scores import rank_text, score_text
 from collidium_plugins.webapps import charts
 from collidium_plugins.webapps.charts import Datum, Plot, Scale
 

@@ -17,7 +17,7 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from collidium.errors import CollidiumError, NotFound
-from collidium.presentation.quantities import closing_text, split_texts
+from collidium.presentation.challenges import closing_text, split_texts
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.challenge.columns import score
 from collidium_tui.session import console_of

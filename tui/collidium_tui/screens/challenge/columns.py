@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from collidium.presentation.quantities import origin_of, submitted_score
+from collidium.presentation.scores import origin_of, submitted_score
 from collidium_tui.widgets.table import Column
 
 if TYPE_CHECKING:
