@@ -8,9 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from collidium.benchmarks.tasklist import open_platform
 from collidium.cli.progress import duration_text
 from collidium.cli.seed import SIZES, planned
-from collidium.platform import Platform
 from collidium.seeding import checks, plan
 from collidium.seeding.access import SeedState
 from collidium.seeding.steps import Seeding
@@ -37,7 +37,7 @@ def seed_page() -> str:
 async def _plan(size: str) -> dict[str, Any]:
     with TemporaryDirectory() as directory:
         settings = Settings(data_dir=Path(directory), hub_url="http://127.0.0.1:8000/hub")
-        async with Platform.open(settings) as platform:
+        async with open_platform(settings) as platform:
             state = SeedState.open(settings.data_dir, size)
             tasks = checks.tasks_of(platform, [])
             return planned(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from collidium import database, plugins, records
 from collidium.accounts.identities import Identities
-from collidium.benchmarks import tasklist
 from collidium.contracts.executor import Executor
 from collidium.contracts.pipeline import Pipeline
 from collidium.contracts.runner import Runner
@@ -116,7 +115,6 @@ class Platform:
             repo_cards=RepoCards(settings.hub, settings.tag),
         )
         async with database.opened(settings):
-            await tasklist.list_new_built_ins(platform.tasks)
             try:
                 yield platform
             finally:

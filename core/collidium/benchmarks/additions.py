@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from collidium.benchmarks.models import Challenge
+from collidium.benchmarks.challenges import revision_of
 from collidium.database import rows_of
 
 #: Maximum number of new submissions, and of those that left, instead of reading the whole leaderboard again.
@@ -57,7 +57,7 @@ class Changes:
 
 async def mark(challenge: str) -> BoardMark | None:
     """Return the mark of what is there now, to be called before it is read; None without submissions."""
-    revision = await _revision(challenge)
+    revision = await revision_of(challenge)
     for row in await rows_of(_LAST, challenge):
         return BoardMark(revision, row["submitted_at"], row["id"])
     return None
@@ -73,7 +73,7 @@ async def since(challenge: str, last: BoardMark) -> Changes | None:
     # In this order: what changes in between is a revision more, and found to be one.
     rows = await rows_of(_LATER, challenge, last.submitted_at, last.id, MAX_ADDED + 1)
     left = await rows_of(_LEFT, challenge, last.revision, MAX_ADDED + 1)
-    revision = await _revision(challenge)
+    revision = await revision_of(challenge)
     explained = len(rows) + len({row["left_revision"] for row in left})
     if max(len(rows), len(left)) > MAX_ADDED or revision - last.revision != explained:
         return None
@@ -84,10 +84,3 @@ async def since(challenge: str, last: BoardMark) -> Changes | None:
     )
     gone = frozenset(row["id"] for row in left)
     return Changes(mark, [row for row in rows if row["id"] not in gone], gone)
-
-
-async def _revision(challenge: str) -> int:
-    rows: list[int] = [
-        revision for (revision,) in await Challenge.filter(name=challenge).values_list("revision")
-    ]
-    return rows[0] if rows else 0

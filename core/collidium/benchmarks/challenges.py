@@ -7,7 +7,7 @@ Each task has a challenge of its own name, without dates. Operators create other
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Literal
@@ -39,9 +39,14 @@ _by_name: Final = RowByKey(Challenge, "name")
 
 async def find(name: str) -> Challenge | None:
     """The challenge of that name, if there is one; invalid names never reach the database."""
-    if len(name) > LONGEST_NAME or not (_NAME.fullmatch(name) or (name.isascii() and name.isidentifier())):
-        return None
-    return await _by_name.get_or_none(name)
+    return await _by_name.get_or_none(name) if _is_possible(name) else None
+
+
+def _is_possible(name: str) -> bool:
+    """Whether a challenge may have this name: a new one's, or that of a task."""
+    return len(name) <= LONGEST_NAME and (
+        _NAME.fullmatch(name) is not None or (name.isascii() and name.isidentifier())
+    )
 
 
 def is_name(name: str) -> bool:
@@ -127,10 +132,26 @@ def view(row: Challenge, platform: Platform, card: records.TaskCard | None = Non
 
 
 async def locked(name: str) -> Challenge:
-    """The challenge, its row locked until the transaction ends; raises NotFound."""
-    if await find(name) is None:
+    """The challenge, its row locked until the transaction ends; raises NotFound.
+
+    The order of locks is that of the names of challenges, then accounts, which prevents deadlocks.
+    """
+    row = await Challenge.select_for_update().get_or_none(name=name) if _is_possible(name) else None
+    if row is None:
         raise await unknown(name)
-    return await Challenge.select_for_update().get(name=name)
+    return row
+
+
+async def revision_of(name: str) -> int:
+    """The version of a challenge's leaderboard; 0 without a challenge."""
+    rows: list[int] = [revision for (revision,) in await Challenge.filter(name=name).values_list("revision")]
+    return rows[0] if rows else 0
+
+
+async def lock_all(names: Collection[str] | None = None) -> list[Challenge]:
+    """Lock the challenges of these names (None: all) as :func:`locked` does, by name."""
+    rows = Challenge.all() if names is None else Challenge.filter(name__in=list(names))
+    return await rows.order_by("name").select_for_update()
 
 
 async def count_part(row: Challenge, percent: int) -> None:

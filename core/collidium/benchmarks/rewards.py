@@ -14,6 +14,7 @@ from tortoise.timezone import now
 from collidium import accounts
 from collidium.benchmarks.models import Best, Challenge, Submission
 from collidium.benchmarks.submissions import scorings
+from collidium.benchmarks.tasklist import floor_of, reward_of
 from collidium.contracts.task import Card, Metric
 from collidium.database import in_chunks
 from collidium.scoring.truth.parts import is_public, whole
@@ -45,18 +46,6 @@ class RewardRules:
 def is_paid(settings: Settings, challenge: Challenge, truth: TruthRecord) -> bool:
     """Whether a challenge pays for new bests against a truth: not where everybody can read it, by default."""
     return challenge.rewarded and (settings.pays_on_public_truth or not truth.is_published)
-
-
-def reward_of(metric: Metric, default: Decimal) -> Decimal:
-    """Credits for a new best: the task's reward, or the platform's; none if lower is better."""
-    if not metric.higher_is_better:
-        return Decimal(0)
-    return default if metric.reward is None else Decimal(metric.reward)
-
-
-def floor_of(metric: Metric, floors: Mapping[str, float]) -> float:
-    """The value that a first best must exceed: the maximum of the naive baseline's and zero."""
-    return max(0.0, floors.get(metric.name, 0.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ when they are first seen; one that an operator removes stays removed.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from decimal import Decimal
 from math import isfinite
 from typing import TYPE_CHECKING, Final
@@ -18,11 +20,12 @@ from collidium import records
 from collidium.benchmarks import accepting, challenges
 from collidium.benchmarks.accepting import Refusal
 from collidium.benchmarks.models import Challenge
-from collidium.benchmarks.rewards import floor_of, reward_of
 from collidium.contracts.task import Column, Task
+from collidium.contracts.task import Metric as TaskMetric
 from collidium.database import transactional
 from collidium.errors import NotFound
 from collidium.inference.sandbox import MAX_MODEL_BYTES
+from collidium.platform import Platform
 from collidium.plugins import DISTRIBUTION
 from collidium.records import PUBLIC_TRUTH, EvalEvents, Metric, PredictionColumn, TaskCard, TaskStatus
 from collidium.scoring.truth.parts import Part
@@ -30,8 +33,8 @@ from collidium.truth import registry
 from collidium.truth.published_data import shown_data
 
 if TYPE_CHECKING:
-    from collidium.platform import Platform
-    from collidium.plugins import Provided
+    from collidium.plugins import Plugins, Provided
+    from collidium.settings import Settings
 
 
 async def list_tasks(tasks: Provided[Task]) -> list[TaskStatus]:
@@ -56,7 +59,15 @@ async def remove_task(tasks: Provided[Task], name: str) -> TaskStatus:
     return await _status_of(tasks, name, await _set_listed(name, False))
 
 
-async def list_new_built_ins(tasks: Provided[Task]) -> None:
+@asynccontextmanager
+async def open_platform(settings: Settings, loaded: Plugins | None = None) -> AsyncIterator[Platform]:
+    """Open the platform (:meth:`~collidium.platform.Platform.open`), its built-in tasks listed."""
+    async with Platform.open(settings, loaded) as platform:
+        await _list_new_built_ins(platform.tasks)
+        yield platform
+
+
+async def _list_new_built_ins(tasks: Provided[Task]) -> None:
     """List built-in tasks that were never seen before."""
     own = [
         Challenge(name=name, task=name)
@@ -85,7 +96,7 @@ async def unknown(name: str) -> NotFound:
 @transactional
 async def _set_listed(name: str, listed: bool) -> Challenge:
     await Challenge.bulk_create([Challenge(name=name, task=name, listed=listed)], ignore_conflicts=True)
-    row = await Challenge.select_for_update().get(name=name)
+    row = await challenges.locked(name)
     row.listed = listed
     await row.save(update_fields=["listed", "changed_at"])
     return row
@@ -198,6 +209,18 @@ def _for_users(status: TaskStatus) -> str | None:
 def _column(column: Column) -> PredictionColumn:
     lowest, highest = (bound if isfinite(bound) else None for bound in column.bounds)
     return PredictionColumn.of(column, bounds=(lowest, highest))
+
+
+def reward_of(metric: TaskMetric, default: Decimal) -> Decimal:
+    """Credits for a new best: the task's reward, or the platform's; none if lower is better."""
+    if not metric.higher_is_better:
+        return Decimal(0)
+    return default if metric.reward is None else Decimal(metric.reward)
+
+
+def floor_of(metric: TaskMetric, floors: Mapping[str, float]) -> float:
+    """The value that a first best must exceed: the maximum of the naive baseline's and zero."""
+    return max(0.0, floors.get(metric.name, 0.0))
 
 
 def _metrics(task: Task, floors: dict[str, float] | None, default_reward: Decimal) -> tuple[Metric, ...]:

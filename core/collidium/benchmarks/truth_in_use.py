@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
+from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Challenge
 from collidium.database import transactional
 from collidium.errors import Conflict
@@ -62,7 +63,7 @@ async def keep(prepared: PreparedTruth, *, current: bool, public: bool) -> Truth
 
 async def _make_current(name: str, version: str) -> None:
     await Challenge.bulk_create([Challenge(name=name, task=name, listed=False)], ignore_conflicts=True)
-    row = await Challenge.select_for_update().get(name=name)
+    row = await challenges.locked(name)
     if row.truth_version is None or whole(row.truth_version) != version:  # otherwise a part of it counts
         # Closing was about the older truth.
         row.truth_version, row.closes_at, row.ended_at = version, None, None

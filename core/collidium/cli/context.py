@@ -59,11 +59,11 @@ def on_platform(action: Callable[[Platform], Awaitable[Result]]) -> Result:
     with Importing():
         import asyncio
 
+        from collidium.benchmarks.tasklist import open_platform
         from collidium.cli.root import warn_about_failures
-        from collidium.platform import Platform
 
     async def run() -> Result:
-        async with Platform.open(quiet_settings()) as platform:
+        async with open_platform(quiet_settings()) as platform:
             if not json_wanted():
                 warn_about_failures(platform.plugins)
             return await action(platform)

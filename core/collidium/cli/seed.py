@@ -115,7 +115,7 @@ async def _run(
     prepare: Prepare, size: str, dry_run: bool, report: Report, remind: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
     from collidium.benchmarks.submissions import model_runners
-    from collidium.platform import Platform
+    from collidium.benchmarks.tasklist import open_platform
     from collidium.seeding import checks
     from collidium.seeding.access import endpoint_of, exclusive
 
@@ -123,7 +123,7 @@ async def _run(
     local = not settings.hub_url
     settings = settings.model_copy(update={"hub_url": endpoint_of(settings)})
     with nullcontext() if dry_run else exclusive(settings.data_dir):
-        async with Platform.open(settings) as platform:
+        async with open_platform(settings) as platform:
             seeding = prepare(platform, local, report)
             problems = [problem async for problem in checks.problems_of(seeding, size)]
             closing = [text async for text in checks.closing_texts(seeding)]

@@ -29,10 +29,10 @@ import click
 from prometheus_client.multiprocess import mark_process_dead
 from pydantic import SecretStr
 
+from collidium.benchmarks.tasklist import open_platform
 from collidium.errors import CollidiumError, ConfigurationError
 from collidium.files.data_directory import make_secret_file, metrics_directory
 from collidium.files.held import held_directory
-from collidium.platform import Platform
 from collidium.runtime import logs, subprocesses
 from collidium.server.worker import BACKLOG, GRACE_SECONDS, check_shared, follow, hide_secrets, serve_here
 from collidium.settings import Settings
@@ -291,7 +291,7 @@ def _allow_many_connections() -> None:
 
 async def _check(settings: Settings) -> None:
     """Open the platform once before the workers do: to migrate the schema, and to report errors once."""
-    async with Platform.open(settings) as platform:
+    async with open_platform(settings) as platform:
         await check_shared(platform)
         if settings.follow_requests:
             platform.runner.check()

@@ -26,6 +26,7 @@ from collidium.api.app import create_app, create_monitor
 from collidium.api.mounting import HubPort
 from collidium.benchmarks import closing, truth_in_use
 from collidium.benchmarks.submissions import evaluating, model_files, rescoring, uploads
+from collidium.benchmarks.tasklist import open_platform
 from collidium.contracts.executor import Executor
 from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import Storage, StorageUnavailable
@@ -69,7 +70,7 @@ async def _serve(
     settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None], checks_hub: bool
 ) -> None:
     async with AsyncExitStack() as stack:
-        platform = await stack.enter_async_context(Platform.open(settings))
+        platform = await stack.enter_async_context(open_platform(settings))
         if multiprocessing.parent_process() is None:
             await check_shared(platform)
         if checks_hub:
@@ -229,7 +230,7 @@ def follow(settings: Settings, listeners: Sequence[socket.socket], announce: Cal
 async def _follow(
     settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]
 ) -> None:
-    async with Platform.open(settings) as platform:
+    async with open_platform(settings) as platform:
         await check_shared(platform)
         async with in_background(_warn_without_hub(platform)), background_work(platform):
             if listeners:

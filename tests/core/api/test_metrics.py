@@ -18,8 +18,8 @@ from collidium import operations, settings
 from collidium.api import context
 from collidium.api.app import create_monitor
 from collidium.api.context import Probe
+from collidium.benchmarks.tasklist import open_platform
 from collidium.contracts.storage import StorageUnavailable
-from collidium.platform import Platform
 from collidium.testing.server import COLLIDIUM, ServerProcess
 
 from .conftest import operating, signed_in
@@ -106,7 +106,7 @@ async def test_readiness_names_the_part_that_is_away(
         raise StorageUnavailable("no disk")
 
     loaded = settings.load(data_dir=tmp_path, database_url=migrated_database_url)
-    async with Platform.open(loaded) as platform:
+    async with open_platform(loaded) as platform:
         for part, owner, call in (
             ("storage", platform.storage, "exists"),
             ("scoring", platform.executor, "check"),

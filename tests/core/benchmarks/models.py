@@ -36,6 +36,7 @@ from collidium.benchmarks.submissions import (
     receiving,
 )
 from collidium.benchmarks.submissions.submitting import Predictions
+from collidium.benchmarks.tasklist import open_platform
 from collidium.inference import timing
 from collidium.platform import Platform
 from collidium.runtime.failpoints import VARIABLE
@@ -83,7 +84,7 @@ def crashing() -> bytes:
 async def opened(chosen: Mapping[str, Any]) -> AsyncIterator[Platform]:
     """A platform on this machine."""
     configured = settings.load(scoring_workers=1, submissions_per_day=1000, **chosen)
-    async with Platform.open(configured) as platform:
+    async with open_platform(configured) as platform:
         yield platform
 
 

@@ -12,6 +12,7 @@ import pytest
 from collidium import outbox, settings
 from collidium.benchmarks import notices
 from collidium.benchmarks.models import Challenge, Submission
+from collidium.benchmarks.tasklist import open_platform
 from collidium.outbox.models import Delivery, OutboxEvent
 from collidium.platform import Platform
 
@@ -22,7 +23,7 @@ ANNA, BOB = 1, 2
 async def platform(migrated_database_url: str, tmp_path: Path) -> AsyncIterator[Platform]:
     """With two accounts that have a webhook."""
     chosen = settings.load(data_dir=tmp_path, database_url=migrated_database_url)
-    async with Platform.open(chosen) as platform:
+    async with open_platform(chosen) as platform:
         for account_id in (ANNA, BOB):
             await outbox.register(account_id, platform.secrets, url="https://receiver.example/")
         yield platform

@@ -17,6 +17,7 @@ from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
 from collidium import accounts, operations, records
+from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation
 from collidium.database import on_commit, transactional
 from collidium.database.leased_loop import LeaseLost
@@ -146,7 +147,7 @@ async def operate(
 
 async def _rerun(row: Evaluation) -> Evaluation:
     """Queue a failed or cancelled evaluation again, without another charge; raises Conflict."""
-    challenge = await Challenge.select_for_update().get(name=row.challenge)
+    challenge = await challenges.locked(row.challenge)
     row = await _locked(row)
     if row.state not in ("failed", "cancelled"):
         raise Conflict(f"the evaluation is {row.state}")

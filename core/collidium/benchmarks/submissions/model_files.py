@@ -13,7 +13,8 @@ from tortoise.expressions import Q, Subquery
 from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
-from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Submission
+from collidium.benchmarks import challenges
+from collidium.benchmarks.models import Arrival, Evaluation, Submission
 from collidium.database import in_chunks, transactional
 from collidium.errors import Unavailable
 from collidium.runtime.failpoints import reached
@@ -75,7 +76,7 @@ async def discard(storage: Storage, sha256: str, before: datetime | None = None)
 async def _begin_deletion(sha256: str, before: datetime | None) -> Arrival | None:
     """Block this file from being received until the returned row is deleted; None if it is needed."""
     # Models are announced and queued under their challenge's lock.
-    await Challenge.all().order_by("name").select_for_update().only("name")
+    await challenges.lock_all()
     over = Evaluation.filter(_has_ended(before), sha256=sha256) if before else Evaluation.filter(id="")
     kept = Evaluation.filter(sha256=sha256).exclude(manifest="")
     if before:

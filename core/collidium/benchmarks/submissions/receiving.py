@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.benchmarks.models import Arrival, Challenge, Evaluation
+from collidium.benchmarks import challenges
+from collidium.benchmarks.models import Arrival, Evaluation
 from collidium.benchmarks.submissions import admissions, evaluations, model_files, model_runners
 from collidium.benchmarks.submissions.submitting import validated_links
 from collidium.database import transactional
@@ -102,7 +103,7 @@ async def receive(
 
 @transactional
 async def _announce(admission: Admission, file: Predictions) -> None:
-    await Challenge.select_for_update().get(name=admission.challenge.name)
+    await challenges.locked(admission.challenge.name)
     await model_files.announce(admission.arrival, file.sha256)
 
 
@@ -116,7 +117,7 @@ async def _receive_once(
     platform: Platform, admission: Admission, row: Evaluation, file: Predictions
 ) -> tuple[Evaluation, bool]:
     # Lock order: the challenge first. The lock also makes the daily quota exact.
-    challenge = await Challenge.select_for_update().get(name=row.challenge)
+    challenge = await challenges.locked(row.challenge)
     await accounts.require_not_banned(row.account_id)
     if (first := await _same_model(row)) is not None:
         return first, True

@@ -130,7 +130,7 @@ class Preview(Exception):
 async def _run_once(plan: Replay, *, apply: bool) -> Review:
     target = plan.target
     # Bests are decided under the challenge's lock.
-    challenge = await Challenge.select_for_update().get(name=target.challenge)
+    challenge = await challenges.locked(target.challenge)
     if challenge.truth_version != target.truth_version:
         raise Conflict("the task's truth has changed since; score again against the new one")
     rows = await submissions_to(challenge.name)

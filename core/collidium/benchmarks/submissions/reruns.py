@@ -137,7 +137,7 @@ async def keep(
 async def _keep_once(
     platform: Platform, run: Evaluation, scores: Scores, predictions: str, model: Mapping[str, Any]
 ) -> None:
-    challenge = await Challenge.select_for_update().get(name=run.challenge)
+    challenge = await challenges.locked(run.challenge)
     task = platform.tasks.find(run.task)
     if not run.public and not evaluations.runs_on(challenge, run.truth_version):
         raise Conflict(f"{challenge.name} has final results, or no longer counts these events")

@@ -106,7 +106,7 @@ async def _change_once(
         await choose(account, submission_id, final)
     if links:
         row = await reading.row_of(submission_id)
-        challenge = await Challenge.select_for_update().get(name=row.challenge)
+        challenge = await challenges.locked(row.challenge)
         await accounts.require_not_banned(account.id)
         await submitting.link(challenge, await Submission.select_for_update().get(id=row.id), links)
 
@@ -189,7 +189,7 @@ async def ban(
     sent = Submission.filter(account_id=owner, standing=before)
     # To prevent deadlocks, lock in the order of replays: all challenges by name, so that no submission is
     # kept meanwhile, then all accounts that may be paid at once.
-    held = await Challenge.all().order_by("name").select_for_update()
+    held = await challenges.lock_all()
     names = {row.challenge for row in await sent.only("id", "challenge")}
     begun: list[Begun] = []
     for challenge in [one for one in held if one.name in names]:
@@ -275,7 +275,7 @@ async def verify(
     if not any(metric.self_reported for metric in task.card.metrics):
         raise Conflict(f"task {row.task!r} has no self-reported metric: there is nothing to verify")
     # Bests are decided under the challenge's lock.
-    challenge = await Challenge.select_for_update().get(name=row.challenge)
+    challenge = await challenges.locked(row.challenge)
     submission = await Submission.select_for_update().get(id=row.id)
     if submission.verified_at is not None:
         return await reading.find(platform, submission_id)
@@ -321,8 +321,10 @@ async def forget(account_id: int, name: str, becomes: str) -> None:
     """
     rows = Submission.filter(account_id=account_id)
     linked = Submission.filter(Q(account_id=account_id) | Q(model_repo__istartswith=f"{name}/"))
-    names = set(await linked.values_list("challenge", flat=True)) | await teams.challenges_of(account_id)
-    for challenge in await Challenge.filter(name__in=list(names)).order_by("name").select_for_update():
+    names = set(map(str, await linked.values_list("challenge", flat=True))) | await teams.challenges_of(
+        account_id
+    )
+    for challenge in await challenges.lock_all(names):
         await challenges.bump_revision(challenge)
     await teams.forget(account_id, name)
     await members.forget(name)

@@ -119,7 +119,7 @@ async def _run_once(
 ) -> tuple[RankChange, ...]:
     target = change.target
     # Bests are decided under the challenge's lock.
-    challenge = await Challenge.select_for_update().get(name=target.challenge)
+    challenge = await challenges.locked(target.challenge)
     if challenge.truth_version != target.truth_version:
         raise Conflict("the task's truth has changed since; score again against the new one")
     before = await _places(target) if shows else ()

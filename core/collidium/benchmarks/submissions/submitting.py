@@ -207,7 +207,7 @@ async def _keep_once(
 ) -> SubmitOutcome:
     card, truth = admission.task.card, admission.truth
     # Lock order, to prevent deadlocks: the challenge, then the account.
-    challenge = await Challenge.select_for_update().get(name=submission.challenge)
+    challenge = await challenges.locked(submission.challenge)
     await accounts.require_not_banned(submission.account_id)
     _require_unchanged(challenge, submission, admission)
     # The account may have joined or left a team meanwhile.
@@ -282,7 +282,7 @@ async def _again(first: Submission, again: Submission, admission: Admission) -> 
                 f"this file is submission {first.id} of {first.hub_username}: "
                 "only its owner can link it to a model"
             )
-        challenge = await Challenge.select_for_update().get(name=first.challenge)
+        challenge = await challenges.locked(first.challenge)
         await accounts.require_not_banned(first.account_id)
         first = await Submission.select_for_update().get(id=first.id)
         if first.model_repo is None:
