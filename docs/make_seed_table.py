@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from collidium.benchmarks.tasklist import open_platform
+from collidium.challenges.tasklist import open_platform
 from collidium.cli.progress import duration_text
 from collidium.cli.seed import SIZES, planned
 from collidium.seeding import checks, plan

@@ -13,11 +13,11 @@ from tortoise.models import Model
 
 from collidium import database
 from collidium.accounts.models import Account, CreditTransaction
-from collidium.benchmarks.models import Submission
 from collidium.operations.models import AuditEntry
 from collidium.order import Order
 from collidium.simulations import totals
 from collidium.simulations.models import SimulationRequest, order_columns
+from collidium.submissions.models import Submission
 
 CHANNELS = ("ttbar", "jets", "zmumu", "higgs_portal", "single_muon")
 #: One in a thousand requests is of this one.

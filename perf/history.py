@@ -25,12 +25,13 @@ from tortoise.expressions import F
 
 from collidium import database
 from collidium.accounts.models import Account
-from collidium.benchmarks import leaderboard
-from collidium.benchmarks.fronts import Fronts
-from collidium.benchmarks.models import Challenge, Submission
+from collidium.challenges.models import Challenge
 from collidium.outbox import deliveries
 from collidium.outbox.models import Delivery, OutboxEvent
 from collidium.outbox.turns import Memory, in_turn
+from collidium.submissions import leaderboard
+from collidium.submissions.fronts import Fronts
+from collidium.submissions.models import Submission
 from collidium.testing.server import ServerProcess
 
 #: By name: the path, how often it is called in a turn, and whether after a new submission each time.

@@ -24,9 +24,10 @@ from tortoise.models import Model
 
 from collidium import database
 from collidium.accounts.models import Account
-from collidium.benchmarks.models import Best, Challenge, Scoring, Submission
+from collidium.challenges.models import Challenge
 from collidium.database import execute_many, in_chunks
 from collidium.database.statements import insertion
+from collidium.submissions.models import Best, Scoring, Submission
 from collidium.testing.server import ServerProcess
 from collidium_tasks.tracking import TrackingTask
 

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from collidium import database
-from collidium.benchmarks.models import Challenge, Scoring, Submission
+from collidium.challenges.models import Challenge
+from collidium.submissions.models import Scoring, Submission
 from collidium_tasks.tracking import TrackingTask
 
 #: Accounts that share the places.

@@ -20,11 +20,11 @@ import numpy as np
 from model_timing import TASK, events, load
 from tortoise.timezone import now
 
-from collidium.benchmarks.models import Evaluation
-from collidium.benchmarks.submissions import evaluations
 from collidium.database import connected
 from collidium.inference.manifest import read_manifest
 from collidium.inference.running import Model, check, predict
+from collidium.model_runs import model_queue
+from collidium.model_runs.models import Evaluation
 from collidium.testing.databases import Databases, PostgresDatabases, SqliteDatabases
 from collidium.testing.postgres import PostgresServer
 from collidium_tasks.jets import deepsets
@@ -62,7 +62,7 @@ async def checks(url: str, count: int) -> float:
         taken = []
         for turn in range(1, min(CHECKS, count) + 1):
             began = time.process_time()
-            row = await evaluations.claim(turns, 60)
+            row = await model_queue.claim(turns, 60)
             taken.append(time.process_time() - began)
             assert row is not None
             turns[row.challenge] = turn

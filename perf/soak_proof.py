@@ -12,8 +12,8 @@ from soak_load import Seen
 
 from collidium import database
 from collidium.accounts.models import CreditTransaction
-from collidium.benchmarks.models import Submission
 from collidium.simulations.models import SimulationRequest
+from collidium.submissions.models import Submission
 
 ENDED = ("completed", "failed", "cancelled")
 

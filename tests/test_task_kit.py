@@ -24,7 +24,7 @@ import pytest
 from tests.documents import ROOT, code_blocks
 from tests.virtual_environments import VirtualEnvironment
 
-from collidium.benchmarks import accepting
+from collidium.challenges import gate
 from collidium.client import Client
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Unavailable
@@ -195,7 +195,7 @@ def test_a_task_of_a_wheel_leaves_its_scores_behind(machine: Machine) -> None:
             anna.submit("vertexing", predictions)
     (tasks,) = machine.ask("task list")
     left = vertexing(tasks)
-    assert (left["installed"], left["reason"]) == (False, accepting.NOT_INSTALLED)
+    assert (left["installed"], left["reason"]) == (False, gate.NOT_INSTALLED)
 
 
 def test_the_example_of_the_documents_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:

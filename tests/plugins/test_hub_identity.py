@@ -9,9 +9,9 @@ from tests.stubs import Service, response
 from tests.waiting import until
 
 from collidium.accounts.identities import Identities
-from collidium.benchmarks.submissions.submitting import check_claim
 from collidium.contracts.identity import Identity, IdentityUnavailable
 from collidium.settings import Settings
+from collidium.submissions.submit import check_claim
 from collidium_plugins.hub_identity import HubIdentity
 
 TOKEN = "hub_a-token-that-must-stay-secret"

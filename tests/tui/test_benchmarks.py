@@ -29,9 +29,11 @@ from tests.tui.consoles import (
 from tests.waiting import eventually
 from textual.pilot import Pilot
 
-from collidium.benchmarks.models import Arrival, Evaluation, Submission, Team, WaitingFile
+from collidium.challenges.models import Arrival
 from collidium.client import Client
 from collidium.demo import EVENTS_DIRECTORY
+from collidium.model_runs.models import Evaluation
+from collidium.submissions.models import Submission, Team, WaitingFile
 from collidium.testing.server import ServerProcess
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

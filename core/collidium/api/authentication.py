@@ -17,13 +17,13 @@ from collidium import accounts, operations
 from collidium.accounts import AccountView, sso
 from collidium.api import browsers
 from collidium.api.context import caller_address, platform
-from collidium.benchmarks.submissions import reading, submitting
 from collidium.contracts.identity import Identity
 from collidium.errors import Forbidden, Unauthenticated
 from collidium.operations import Scope
 from collidium.records import Operator
 from collidium.runtime import logs
 from collidium.sessions import Session
+from collidium.submissions import reading, submit
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class Caller:
 
     async def check_claim(self, model_repo: str) -> reading.Claim | None:
         """Check the claim to a model repository with the token; None if the hub is unavailable."""
-        return await submitting.check_claim(platform().identities, self.identity, self.token, model_repo)
+        return await submit.check_claim(platform().identities, self.identity, self.token, model_repo)
 
 
 def signed_in(handler: Callable[Concatenate[Caller, P], Awaitable[T]]) -> Callable[P, Awaitable[T]]:

@@ -31,15 +31,14 @@ from collidium.api.schemas import (
     SubmitQuery,
     UploadHeaders,
 )
-from collidium.benchmarks import tasklist
-from collidium.benchmarks.submissions import reading, standing, submitting, uploads
-from collidium.benchmarks.submissions.admissions import Admission, admitted
-from collidium.benchmarks.submissions.submitting import Predictions
+from collidium.challenges import tasklist
 from collidium.errors import BadRequest
 from collidium.records import Checked, Comparison, Receipt, Submission, TaskCard
 from collidium.runtime import metrics
 from collidium.runtime.limits import InFlight
 from collidium.scoring.predictions import ExtraColumns
+from collidium.submissions import reading, rulings, submit, uploads
+from collidium.submissions.admissions import Admission, admitted
 
 blueprint = Blueprint("benchmarks", __name__, url_prefix="/v1")
 
@@ -71,8 +70,9 @@ async def task_card(task: str) -> Response:
 @predictions_body
 @signed_in
 @validate_querystring(SubmitQuery)
+@operation_id("submit")
 @document_response(Receipt)
-async def submit(caller: Caller, task: str, query_args: SubmitQuery) -> Response:
+async def submit_predictions(caller: Caller, task: str, query_args: SubmitQuery) -> Response:
     """Score predictions, store them, and earn credits for new bests.
 
     The body is a parquet file, or a form with the parquet file as part `predictions`. Submitting the same
@@ -117,7 +117,7 @@ async def check(caller: Caller, task: str) -> Response:
 async def checked(caller: Caller, challenge: str) -> Response:
     """Validate the predictions of the request."""
     async with _received(caller, challenge) as (admission, predictions, _):
-        evaluation = await submitting.check(platform(), admission, predictions)
+        evaluation = await submit.check(platform(), admission, predictions)
     return answer(Checked(True, rows=evaluation.rows, warnings=tuple(evaluation.warnings)))
 
 
@@ -150,10 +150,10 @@ async def set_links(caller: Caller, submission_id: str, data: LinksBody) -> Resp
     changes = data.model_dump(exclude_unset=True)
     final = changes.pop("final", None)
     if final is not None and not changes:  # also allowed to other members of the team
-        await standing.choose(caller.account, submission_id, final)
+        await rulings.choose(caller.account, submission_id, final)
         return answer(await reading.find(platform(), submission_id))
     with _in_flight().one_more(caller.account.id, platform().settings.evaluations_in_flight):
-        changed = await standing.change(
+        changed = await rulings.change(
             platform(), caller.account, submission_id, changes, final, caller.check_claim
         )
     return answer(changed)
@@ -164,7 +164,7 @@ async def set_links(caller: Caller, submission_id: str, data: LinksBody) -> Resp
 @document_response(Submission)
 async def withdraw(caller: Caller, submission_id: str) -> Response:
     """Withdraw your submission permanently while its challenge is open; it loses its rank."""
-    return answer(await standing.withdraw(platform(), caller.account, submission_id))
+    return answer(await rulings.withdraw(platform(), caller.account, submission_id))
 
 
 async def submitted(caller: Caller, challenge: str, model_repo: str | None) -> Response:
@@ -174,7 +174,7 @@ async def submitted(caller: Caller, challenge: str, model_repo: str | None) -> R
     headers = convert_headers(request.headers, UploadHeaders, RequestHeadersValidationError)
     if request.content_length or "Transfer-Encoding" in request.headers:
         raise BadRequest("the request that begins an upload has no body: append it to the Location by PATCH")
-    submitting.validated_links({"model_repo": model_repo})
+    submit.validated_links({"model_repo": model_repo})
     sha256 = b64decode(headers.repr_digest[9:-1]).hex()
     async with admission_to(caller, challenge) as admission:
         upload = await uploads.begin(
@@ -201,12 +201,12 @@ async def received_submission(
 async def scored(
     caller: Caller,
     admission: Admission,
-    predictions: Predictions,
+    predictions: submit.Predictions,
     model_repo: str | None,
     extra_columns: ExtraColumns = "refuse",
 ) -> Receipt:
     """Score and store predictions, and count the submission."""
-    outcome = await submitting.submit(
+    outcome = await submit.submit(
         platform(),
         admission,
         predictions,
@@ -234,7 +234,7 @@ async def admission_to(
 @asynccontextmanager
 async def _received(
     caller: Caller, challenge: str, *, again: bool = False
-) -> AsyncIterator[tuple[Admission, Predictions, dict[str, str]]]:
+) -> AsyncIterator[tuple[Admission, submit.Predictions, dict[str, str]]]:
     """Receive the caller's predictions and the form's other fields for the duration of the context.
 
     Rejected before the body is read: predictions for a challenge that accepts none (``again``: unless the
@@ -246,7 +246,7 @@ async def _received(
             request, platform().settings.uploads, admission.largest_file, part="predictions"
         ) as file,
     ):
-        yield admission, Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)
+        yield admission, submit.Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)
 
 
 def _in_flight() -> InFlight:

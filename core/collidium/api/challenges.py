@@ -24,8 +24,8 @@ from collidium.api.schemas import (
     TeamBody,
     TeamQuery,
 )
-from collidium.benchmarks import closing, tasklist, teams
-from collidium.benchmarks.submissions import admissions, reading
+from collidium.challenges import tasklist
+from collidium.organising import closing
 from collidium.records import (
     BestStep,
     Challenge,
@@ -39,6 +39,7 @@ from collidium.records import (
     Submission,
     Team,
 )
+from collidium.submissions import admissions, reading, teams
 
 blueprint = Blueprint("challenges", __name__, url_prefix="/v1/challenges")
 teams_blueprint = Blueprint("teams", __name__, url_prefix="/v1/challenges/<name>")

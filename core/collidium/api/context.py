@@ -13,8 +13,8 @@ from quart import Quart, current_app, request
 from tortoise.exceptions import BaseORMException
 
 from collidium import operations
-from collidium.benchmarks.submissions import model_runners
 from collidium.database.errors import is_away
+from collidium.model_runs import model_runners
 from collidium.platform import Platform
 from collidium.runtime.logs import message_of
 

@@ -12,7 +12,7 @@ from collidium.api.answers import LARGEST_ID, answer, page_of
 from collidium.api.context import caller_address, platform
 from collidium.api.openapi import event_answer
 from collidium.api.schemas import DatasetsQuery, EventQuery, ModelsQuery
-from collidium.benchmarks.truth_in_use import is_evaluated
+from collidium.challenges.truth_in_use import is_evaluated
 from collidium.errors import NotFound, UnknownCursor
 from collidium.event_display import Wanted
 from collidium.hub.models import ModelQuery

@@ -14,11 +14,12 @@ from collidium.api.bodies.receive import FORM
 from collidium.api.context import platform
 from collidium.api.openapi import model_body, stream_answer
 from collidium.api.schemas import EvaluationsQuery, SubmitQuery
-from collidium.benchmarks.submissions import evaluations, receiving, reruns
-from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.errors import InvalidInput
 from collidium.inference.sandbox import MAX_MODEL_BYTES
+from collidium.model_runs import model_queue
 from collidium.records import Evaluation
+from collidium.submissions import receiving, reruns
+from collidium.submissions.submit import Predictions
 
 blueprint = Blueprint("evaluations", __name__, url_prefix="/v1")
 
@@ -54,7 +55,7 @@ async def submit(caller: Caller, task: str, query_args: SubmitQuery) -> Response
             check_claim=caller.check_claim,
             model_repo=query_args.model_repo or file.fields.get("model_repo") or None,
         )
-    response = answer(structs.replace(evaluations.view(row), deduplicated=deduplicated), 202)
+    response = answer(structs.replace(model_queue.view(row), deduplicated=deduplicated), 202)
     response.headers["Location"] = f"/v1/evaluations/{row.id}"
     return response
 
@@ -71,7 +72,7 @@ async def list_(caller: Caller, query_args: EvaluationsQuery) -> Response:
 
 async def listed(query: EvaluationsQuery, account_id: int | None) -> Response:
     """A page of one account's evaluations, or of all accounts'; also for operators."""
-    found = await evaluations.list_evaluations(
+    found = await model_queue.list_evaluations(
         limit=query.limit + 1, account_id=account_id, after=query.cursor, state=query.state
     )
     return answer_page(found, query, lambda last: last.evaluation_id)
@@ -83,7 +84,7 @@ async def listed(query: EvaluationsQuery, account_id: int | None) -> Response:
 @document_response(Evaluation)
 async def show(caller: Caller, evaluation_id: str) -> Response:
     """The progress or result of your model."""
-    return answer(evaluations.view(await evaluations.find(evaluation_id, caller.account.id)))
+    return answer(model_queue.view(await model_queue.find(evaluation_id, caller.account.id)))
 
 
 @blueprint.get("/evaluations/<evaluation_id>/progress")
@@ -96,10 +97,10 @@ async def watch(caller: Caller, evaluation_id: str) -> Response:
     The stream ends with the evaluation, after some minutes, and when the server stops: reconnect then. The
     number of streams per account is limited (429).
     """
-    await evaluations.find(evaluation_id, caller.account.id)
+    await model_queue.find(evaluation_id, caller.account.id)
 
     async def look() -> Evaluation:
-        return evaluations.view(await evaluations.find(evaluation_id))
+        return model_queue.view(await model_queue.find(evaluation_id))
 
     return answer_stream(platform().watching.stream(evaluation_id, caller.account.id, look))
 
@@ -123,5 +124,5 @@ async def reproduce(caller: Caller, submission_id: str) -> Response:
 @document_response(Evaluation)
 async def cancel(caller: Caller, evaluation_id: str) -> Response:
     """Cancel the evaluation of your model; it still counts towards your quota."""
-    row = await evaluations.find(evaluation_id, caller.account.id)
-    return answer(evaluations.view(await evaluations.cancel(row)))
+    row = await model_queue.find(evaluation_id, caller.account.id)
+    return answer(model_queue.view(await model_queue.cancel(row)))

@@ -16,17 +16,16 @@ from quart_schema import document_response, operation_id, validate_querystring
 from collidium.api.answers import JSON, PageQuery, WrittenPage, answer_page, page_of
 from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery, ResultsQuery
-from collidium.benchmarks import leaderboard as boards
-from collidium.benchmarks import results, teams
-from collidium.benchmarks.fronts import Fronts
-from collidium.benchmarks.histories import Histories
-from collidium.benchmarks.leaderboard import BoardSelection, BoardVersion
-from collidium.benchmarks.rank_intervals import Intervals, RankIntervals
-from collidium.benchmarks.submissions import reading
 from collidium.errors import InvalidInput
 from collidium.records import BestStep, Place, Result, Submission, as_json, encode
 from collidium.runtime.metrics import CACHE
 from collidium.settings import MEBIBYTE
+from collidium.submissions import leaderboard as boards
+from collidium.submissions import reading, results, teams
+from collidium.submissions.fronts import Fronts
+from collidium.submissions.histories import Histories
+from collidium.submissions.leaderboard import BoardSelection, BoardVersion
+from collidium.submissions.rank_intervals import Intervals, RankIntervals
 
 blueprint = Blueprint("leaderboards", __name__, url_prefix="/v1/leaderboard")
 

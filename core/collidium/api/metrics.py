@@ -30,11 +30,12 @@ from collidium.api import context
 from collidium.api.answers import answer
 from collidium.api.authentication import require_metrics_token
 from collidium.api.context import platform, probes
-from collidium.benchmarks.submissions import model_runners, waiting
+from collidium.model_runs import model_runners
 from collidium.records import Health, Readiness
 from collidium.runtime import release
 from collidium.runtime.metrics import DURATION, REQUESTS
 from collidium.simulations import followers, reports
+from collidium.submissions import waiting
 
 #: Other methods are counted together, because each would be a series of its own.
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

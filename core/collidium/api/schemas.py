@@ -16,9 +16,9 @@ from pydantic import (
 )
 
 from collidium.api.answers import PageQuery
-from collidium.benchmarks.submissions.submitting import LONGEST_LINK
 from collidium.contracts.identity import DOMAIN, USERNAME
 from collidium.records.evaluations import EvaluationState
+from collidium.submissions.submit import LONGEST_LINK
 
 HubUsername = Annotated[str, StringConstraints(pattern=f"^{USERNAME.pattern}$", max_length=96)]
 

@@ -21,13 +21,13 @@ from collidium.api.bodies import append_to_file
 from collidium.api.context import platform
 from collidium.api.openapi import partial_body
 from collidium.api.schemas import AppendHeaders
-from collidium.benchmarks.submissions import admissions, reading, uploads
-from collidium.benchmarks.submissions.admissions import Admission
-from collidium.benchmarks.submissions.submitting import Predictions
-from collidium.benchmarks.submissions.uploads import Upload
 from collidium.errors import BadRequest, CollidiumError, Conflict, InvalidInput, TooLarge
 from collidium.files.held import GrowingFile
 from collidium.records import Receipt
+from collidium.submissions import admissions, reading, uploads
+from collidium.submissions.admissions import Admission
+from collidium.submissions.submit import Predictions
+from collidium.submissions.uploads import Upload
 
 blueprint = Blueprint("uploads", __name__, url_prefix="/v1/uploads")
 

@@ -19,15 +19,16 @@ import msgspec
 from tortoise.transactions import in_transaction
 
 from collidium import database, plugins, simulations
-from collidium.benchmarks import truth_in_use
-from collidium.benchmarks.submissions import model_files, scorings
+from collidium.challenges import truth_in_use
 from collidium.contracts.storage import Storage
 from collidium.database.connections import config
 from collidium.errors import ConfigurationError
 from collidium.files import durable
 from collidium.files.held import PREFIX
+from collidium.model_runs import model_files
 from collidium.runtime.logs import last_line
 from collidium.settings import Settings
+from collidium.submissions import scores
 
 MANIFEST: Final = "manifest.json"
 #: Name of the database in a backup, different from all files of the data directory.
@@ -86,8 +87,8 @@ def _is_scratch(name: str) -> bool:
 
 async def named_files() -> dict[str, str]:
     """Return the SHA-256, empty if unknown, of each file in the storage that the database names, by key."""
-    stored = await scorings.stored_predictions() | await simulations.stored_files()
-    stored |= {scorings.storage_key(sha256): sha256 for sha256 in await model_files.stored_predictions()}
+    stored = await scores.stored_predictions() | await simulations.stored_files()
+    stored |= {scores.storage_key(sha256): sha256 for sha256 in await model_files.stored_predictions()}
     return stored | await truth_in_use.stored_files() | await model_files.stored_models()
 
 

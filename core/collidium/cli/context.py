@@ -59,7 +59,7 @@ def on_platform(action: Callable[[Platform], Awaitable[Result]]) -> Result:
     with Importing():
         import asyncio
 
-        from collidium.benchmarks.tasklist import open_platform
+        from collidium.challenges.tasklist import open_platform
         from collidium.cli.root import warn_about_failures
 
     async def run() -> Result:

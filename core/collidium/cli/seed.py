@@ -114,8 +114,8 @@ async def each_second(act: Callable[[], None]) -> AsyncIterator[None]:
 async def _run(
     prepare: Prepare, size: str, dry_run: bool, report: Report, remind: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
-    from collidium.benchmarks.submissions import model_runners
-    from collidium.benchmarks.tasklist import open_platform
+    from collidium.challenges.tasklist import open_platform
+    from collidium.model_runs import model_runners
     from collidium.seeding import checks
     from collidium.seeding.access import endpoint_of, exclusive
 

@@ -40,7 +40,7 @@ def list_() -> None:
     \b
     collidium task list
     """
-    from collidium.benchmarks.tasklist import list_tasks
+    from collidium.challenges.tasklist import list_tasks
 
     statuses = on_platform(lambda platform: list_tasks(platform.tasks))
     columns: dict[str, ColumnSpec] = {
@@ -66,7 +66,7 @@ def show(name: str) -> None:
     """
 
     async def find(platform: Platform) -> dict[str, Any]:
-        from collidium.benchmarks.tasklist import card_of, list_tasks
+        from collidium.challenges.tasklist import card_of, list_tasks
 
         statuses = {status.name: status for status in await list_tasks(platform.tasks)}
         if name not in statuses:
@@ -86,7 +86,7 @@ def add(name: str) -> None:
     \b
     collidium task add tracking
     """
-    from collidium.benchmarks.tasklist import add_task
+    from collidium.challenges.tasklist import add_task
 
     show_value(on_platform(lambda platform: add_task(platform.tasks, name)), _print_status)
 
@@ -100,7 +100,7 @@ def remove(name: str) -> None:
     \b
     collidium task remove tracking
     """
-    from collidium.benchmarks.tasklist import remove_task
+    from collidium.challenges.tasklist import remove_task
 
     show_value(on_platform(lambda platform: remove_task(platform.tasks, name)), _print_status)
 

@@ -31,10 +31,10 @@ from collidium.cli.output import (
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from collidium.benchmarks.submissions.giving_back import Taken
-    from collidium.benchmarks.submissions.replay import Change, Review
     from collidium.contracts.task import EventRange
     from collidium.platform import Platform
+    from collidium.submissions.giving_back import Taken
+    from collidium.submissions.replay import Change, Review
     from collidium.truth.registry import TruthRecord
 
 COLUMNS: Final = {
@@ -107,7 +107,7 @@ def import_(
         raise click.UsageError("--public needs --not-current: the current truth must be of hidden events")
 
     async def run(platform: Platform) -> TruthRecord:
-        from collidium.benchmarks.truth_in_use import import_truth
+        from collidium.challenges.truth_in_use import import_truth
         from collidium.hub.sources import find_hub
 
         token = find_hub(platform.settings.hub).token
@@ -141,7 +141,7 @@ def list_() -> None:
     \b
     collidium truth list
     """
-    from collidium.benchmarks.truth_in_use import list_truths
+    from collidium.challenges.truth_in_use import list_truths
 
     records = on_platform(lambda _: list_truths())
     show_items(records, COLUMNS)
@@ -192,7 +192,7 @@ def rescore(task: str, apply: bool) -> None:
     """
 
     async def run(platform: Platform) -> Review:
-        from collidium.benchmarks.submissions.rescoring import rescore
+        from collidium.submissions.rescoring import rescore
 
         with progress_bar("Scoring (files)") as progress:
             return await rescore(platform, task, apply=apply, actor=ACTOR, progress=progress)
@@ -223,10 +223,10 @@ def give_back(apply: bool, before: datetime | None) -> None:
     """
 
     async def run(platform: Platform) -> tuple[Taken, list[Review]]:
-        from collidium.benchmarks.submissions import giving_back
-        from collidium.benchmarks.submissions.rescoring import rescore
         from collidium.contracts.storage import StorageUnavailable
         from collidium.errors import CollidiumError
+        from collidium.submissions import giving_back
+        from collidium.submissions.rescoring import rescore
 
         found = await giving_back.taken(platform.tasks.things, before)
         for model in found.models if apply else ():

@@ -167,7 +167,9 @@ def config(url: str) -> dict[str, Any]:
             APP: {
                 "models": [
                     "collidium.accounts.models",
-                    "collidium.benchmarks.models",
+                    "collidium.challenges.models",
+                    "collidium.model_runs.models",
+                    "collidium.submissions.models",
                     "collidium.accounts.idempotency",
                     "collidium.operations.models",
                     "collidium.simulations.models",

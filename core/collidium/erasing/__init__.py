@@ -11,11 +11,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from collidium import accounts, operations, outbox, sessions, simulations
-from collidium.benchmarks.submissions import standing
 from collidium.contracts.identity import ERASED
 from collidium.database import transactional
 from collidium.errors import Conflict, NotFound
 from collidium.runtime.failpoints import reached
+from collidium.submissions import rulings
 
 if TYPE_CHECKING:
     from collidium.contracts.storage import Storage
@@ -45,7 +45,7 @@ async def preview(hub_username: str) -> Erasure | None:
         return None
     if ERASED.fullmatch(account.hub_username):
         return None
-    submissions, predictions = await standing.submitted_by(account.id)
+    submissions, predictions = await rulings.submitted_by(account.id)
     requests, outputs = await simulations.ordered_by(account.id)
     return Erasure(
         account.hub_username,
@@ -85,7 +85,7 @@ async def finish(erasure: Erasure, storage: Storage) -> None:
 async def _forget(erasure: Erasure) -> None:
     name, becomes = erasure.hub_username, erasure.becomes
     account = await accounts.find(name)
-    await standing.forget(account.id, name, becomes)
+    await rulings.forget(account.id, name, becomes)
     await simulations.forget(account.id, name, becomes)
     await outbox.forget(account.id)
     await sessions.forget(name)

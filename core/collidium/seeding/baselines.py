@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from collidium import accounts
-from collidium.benchmarks.submissions import admissions, evaluations, reading, receiving, submitting
-from collidium.benchmarks.submissions.reading import Claim
 from collidium.client import write_predictions
 from collidium.contracts.task import EventRange, Reconstruction, Task
 from collidium.datasets import Dataset, cards, download
@@ -27,12 +25,15 @@ from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
 from collidium.hub.client import hub_failures
 from collidium.hub.sources import HubDataset
+from collidium.model_runs import model_queue
 from collidium.runtime.failpoints import reached
 from collidium.runtime.logs import single_line
 from collidium.runtime.waiting import in_thread
 from collidium.scoring.bench import loaders
 from collidium.scoring.bench.data_loading import Slice, time_slice
 from collidium.seeding.access import ACCOUNT
+from collidium.submissions import admissions, reading, receiving, submit
+from collidium.submissions.reading import Claim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +57,7 @@ async def is_submitted(seeding: Seeding, task: Task, baseline: str) -> bool:
     return any((one.model_repo, one.scorer_version, one.truth_version) == wanted for one in kept)
 
 
-async def submit(seeding: Seeding, task: Task, baseline: str) -> None:
+async def submit_baseline(seeding: Seeding, task: Task, baseline: str) -> None:
     """Make the predictions of a baseline, and submit them with its model."""
     card = model_card(task, baseline, seeding.baselines(task)[baseline], seeding.platform.settings.tag)
     files = {**task.model_files(baseline), cards.CARD: card.encode()}
@@ -74,9 +75,9 @@ async def submit(seeding: Seeding, task: Task, baseline: str) -> None:
                 f"the baseline {baseline} of {task.card.name} failed: {single_line(repr(error))}"
             ) from error
         sha256 = await asyncio.to_thread(sha256_of, path)
-        predictions = submitting.Predictions(path, sha256, path.stat().st_size)
+        predictions = submit.Predictions(path, sha256, path.stat().st_size)
         model = model_repo(seeding, task, baseline)
-        await submitting.submit(seeding.platform, admission, predictions, check_claim=own, model_repo=model)
+        await submit.submit(seeding.platform, admission, predictions, check_claim=own, model_repo=model)
     reached("seed.submitted")
 
 
@@ -162,7 +163,7 @@ async def is_model_sent(seeding: Seeding, task: Task, name: str) -> bool:
     if not await seeding.has_truth(task):
         return False
     version = await seeding.truth_version(task) or ""
-    return await evaluations.was_received(_model_example_repo(seeding, task, name), task.version, version)
+    return await model_queue.was_received(_model_example_repo(seeding, task, name), task.version, version)
 
 
 async def send_model(seeding: Seeding, task: Task, name: str) -> None:
@@ -183,7 +184,7 @@ async def send_model(seeding: Seeding, task: Task, name: str) -> None:
         await receiving.receive(
             seeding.platform,
             admission,
-            submitting.Predictions(path, sha256(content).hexdigest(), len(content)),
+            submit.Predictions(path, sha256(content).hexdigest(), len(content)),
             files["manifest.toml"].decode(),
             check_claim=own,
             model_repo=repo,

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collidium import accounts, simulations
-from collidium.benchmarks import accepting, challenge_changes, challenges, tasklist
+from collidium import accounts, challenges, simulations
+from collidium.challenges import gate, tasklist
 from collidium.contracts.task import Task
 from collidium.datasets import layout
 from collidium.datasets.access import catalogue
@@ -21,6 +21,7 @@ from collidium.errors import CollidiumError, InvalidInput, NotFound
 from collidium.hub.client import Hub
 from collidium.hub.sources import HubDataset, locate
 from collidium.order import Order
+from collidium.organising import changes
 from collidium.pipelines.choice import BUILT_IN, NONE, choose
 from collidium.plugins import DISTRIBUTION
 from collidium.presentation.challenges import closing_text
@@ -185,7 +186,7 @@ async def draft_problems(seeding: Seeding, draft: Draft) -> AsyncIterator[str]:
     elif begun is None and row is not None:
         yield f"a challenge {draft.name} already exists"
     if row is None:
-        for field, problem in challenge_changes.problems_of_new(draft.name, draft.fields):
+        for field, problem in changes.problems_of_new(draft.name, draft.fields):
             yield f"{field}: {problem}"
 
 
@@ -200,7 +201,7 @@ async def closing_texts(seeding: Seeding) -> AsyncIterator[str]:
         if name == draft.name or not is_same or row is None or row.truth_version is None:
             continue
         part = Part(whole(row.truth_version), "public", percent)
-        closed = [one.name for one in await accepting.closed_by(events.task, draft.name, part)]
+        closed = [one.name for one in await gate.closed_by(events.task, draft.name, part)]
         if closed:
             until = draft.fields.get("closes_at")
             yield closing_text(SplitPreview(draft.name, percent, tuple(closed), until))
@@ -216,7 +217,7 @@ async def prepare(seeding: Seeding, draft: Draft) -> None:
     """Create the challenge, without truth and not listed."""
     seeding.state.challenges[draft.name] = asdict(draft.events)
     seeding.state.save()
-    await challenge_changes.create(
+    await changes.create(
         seeding.platform,
         draft.name,
         draft.events.task,
@@ -229,7 +230,7 @@ async def prepare(seeding: Seeding, draft: Draft) -> None:
 
 async def set_truth(draft: Draft, version: str) -> None:
     """Score the challenge against this truth, with its public part."""
-    await challenge_changes.set_truth(draft.name, version, draft.events.public_percent)
+    await changes.set_truth(draft.name, version, draft.events.public_percent)
 
 
 async def is_listed(draft: Draft) -> bool:
@@ -240,4 +241,4 @@ async def is_listed(draft: Draft) -> bool:
 
 async def publish(draft: Draft) -> None:
     """List the challenge, which opens it now or at its date."""
-    await challenge_changes.publish(draft.name, actor=_ACTOR)
+    await changes.publish(draft.name, actor=_ACTOR)

@@ -18,7 +18,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from collidium import accounts
-from collidium.benchmarks import tasklist, truth_in_use
+from collidium.challenges import tasklist, truth_in_use
 from collidium.contracts.task import EventRange, Reconstruction, Task
 from collidium.datasets import Dataset, cards, download
 from collidium.datasets.publishing.preparing import Publication, Withholding
@@ -251,7 +251,7 @@ class Seeding:
                 f"Submitting {baseline} to {name}",
                 self.size.seconds_of(task.card),
                 partial(baselines.is_submitted, self, task, baseline),
-                partial(baselines.submit, self, task, baseline),
+                partial(baselines.submit_baseline, self, task, baseline),
             )
         for example in baselines.model_examples(self, task):
             yield SeedStep(

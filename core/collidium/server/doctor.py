@@ -15,8 +15,7 @@ from pydantic import SecretStr
 
 from collidium import __version__, database, simulations
 from collidium.accounts.identities import Identities
-from collidium.benchmarks import truth_in_use
-from collidium.benchmarks.submissions import giving_back
+from collidium.challenges import truth_in_use
 from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import probe
 from collidium.files import data_directory
@@ -25,6 +24,7 @@ from collidium.inference.sandbox import CONFINED_BY, confinement, is_installed
 from collidium.runtime import libraries, release
 from collidium.secrets import open_secrets
 from collidium.settings import GIBIBYTE, without_password
+from collidium.submissions import giving_back
 from collidium.truth import registry
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ import click
 from prometheus_client.multiprocess import mark_process_dead
 from pydantic import SecretStr
 
-from collidium.benchmarks.tasklist import open_platform
+from collidium.challenges.tasklist import open_platform
 from collidium.errors import CollidiumError, ConfigurationError
 from collidium.files.data_directory import make_secret_file, metrics_directory
 from collidium.files.held import held_directory

@@ -24,19 +24,21 @@ from collidium.accounts import sso
 from collidium.api import context
 from collidium.api.app import create_app, create_monitor
 from collidium.api.mounting import HubPort
-from collidium.benchmarks import closing, truth_in_use
-from collidium.benchmarks.submissions import evaluating, model_files, rescoring, uploads
-from collidium.benchmarks.tasklist import open_platform
+from collidium.challenges import truth_in_use
+from collidium.challenges.tasklist import open_platform
 from collidium.contracts.executor import Executor
 from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.errors import ConfigurationError
 from collidium.files import data_directory
+from collidium.model_runs import model_files
+from collidium.organising import closing
 from collidium.platform import Platform
 from collidium.runtime import logs, metrics, subprocesses
 from collidium.runtime.interrupts import Noting
 from collidium.server import protocol
 from collidium.settings import Settings, forget_secrets, without_password
+from collidium.submissions import model_runner, rescoring, uploads
 
 logger = logging.getLogger(__name__)
 
@@ -209,7 +211,7 @@ async def background_work(platform: Platform) -> AsyncIterator[None]:
         outbox.delivering(platform.settings, platform.secrets),
         simulations.following(platform),
         closing.keeping_dates(platform),
-        evaluating.evaluating(platform),
+        model_runner.evaluating(platform),
         rescoring.rescoring_in_background(platform),
     ):
         yield

@@ -24,10 +24,10 @@ from collidium.api.operator_schemas import BanBody, FreezeQuery, GrantBody
 from collidium.api.orders import ChannelBody, order_model
 from collidium.api.schemas import Text
 from collidium.api.simulations import ordered
-from collidium.benchmarks.submissions import standing
 from collidium.order import ORDER_FIELDS
 from collidium.overrides.quart import replace_query
 from collidium.records import Banned, Frozen
+from collidium.submissions import rulings
 
 PREFIX: Final = "/compat/colliderml"
 
@@ -177,7 +177,7 @@ async def grant(caller: OperatorCaller, data: ClientGrant) -> Response:
 @idempotent
 async def ban(caller: OperatorCaller, data: ClientBan) -> Response:
     """Ban or unban an account."""
-    account = await standing.ban(platform(), data.hub_username, data.banned, **caller.audit)
+    account = await rulings.ban(platform(), data.hub_username, data.banned, **caller.audit)
     return answer(Banned(hub_username=account.hub_username, banned=account.banned))
 
 

@@ -18,7 +18,7 @@ from tests.core.cli.conftest import Caller
 from tests.waiting import eventually
 
 from collidium import database
-from collidium.benchmarks.models import Arrival, Challenge
+from collidium.challenges.models import Arrival, Challenge
 from collidium.client import Client
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess, run_command

@@ -25,7 +25,7 @@ from tests.plugins.webapps.visiting import Visitor
 from tests.waiting import eventually
 
 from collidium import database
-from collidium.benchmarks.models import Challenge
+from collidium.challenges.models import Challenge
 from collidium.contracts.tables import flatten
 from collidium.outbox.models import OutboxEvent
 from collidium.scoring.truth.parts import Part

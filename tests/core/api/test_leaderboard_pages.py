@@ -11,7 +11,7 @@ from collidium.api.answers import WrittenPage
 from collidium.api.app import create_app
 from collidium.api.leaderboards import PAGE_OVERHEAD, PAGES_BYTES, Pages
 from collidium.api.schemas import LeaderboardQuery
-from collidium.benchmarks.leaderboard import BoardVersion
+from collidium.submissions.leaderboard import BoardVersion
 
 
 @pytest.fixture

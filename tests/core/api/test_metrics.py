@@ -18,7 +18,7 @@ from collidium import operations, settings
 from collidium.api import context
 from collidium.api.app import create_monitor
 from collidium.api.context import Probe
-from collidium.benchmarks.tasklist import open_platform
+from collidium.challenges.tasklist import open_platform
 from collidium.contracts.storage import StorageUnavailable
 from collidium.testing.server import COLLIDIUM, ServerProcess
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from collidium import database
-from collidium.benchmarks.models import Scoring
+from collidium.submissions.models import Scoring
 from collidium.testing.server import ServerProcess
 from collidium.truth.models import DrawSeed
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from collidium import database
-from collidium.benchmarks.models import Scoring, Submission
 from collidium.runtime.failpoints import VARIABLE
+from collidium.submissions.models import Scoring, Submission
 from collidium.testing.server import ServerProcess
 from collidium.truth.models import DrawSeed
 

@@ -24,12 +24,12 @@ from tests.waiting import eventually
 from tortoise.timezone import now
 
 from collidium import settings
-from collidium.benchmarks.models import Upload
-from collidium.benchmarks.submissions import uploads
 from collidium.client import Client, transports
 from collidium.client import uploads as client_uploads
 from collidium.errors import InvalidInput
 from collidium.files import data_directory
+from collidium.submissions import uploads
+from collidium.submissions.models import Upload
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 

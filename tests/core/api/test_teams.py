@@ -20,7 +20,7 @@ import pytest
 from tests.core.cli.conftest import Caller
 from tests.waiting import eventually
 
-from collidium.benchmarks.teams import MAX_INVITATIONS
+from collidium.submissions.teams import MAX_INVITATIONS
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 

@@ -10,14 +10,14 @@ import pytest
 import toy_task
 from toy_task import EVENTS, Gated, Score, Toy, Undefined
 
-from collidium.benchmarks.models import Submission
-from collidium.benchmarks.submissions import scorings
 from collidium.client.predictions import write_predictions
 from collidium.errors import ScoringFailed
 from collidium.scoring.engine import ScoringResult
 from collidium.scoring.truth.parts import Part
 from collidium.scoring.truth.versions import Truth
 from collidium.scoring.uncertainty import groups_of, resampled
+from collidium.submissions import scores
+from collidium.submissions.models import Submission
 
 
 async def scored(score: Score, directory: Path, right: float) -> ScoringResult:
@@ -34,14 +34,14 @@ async def test_a_missing_metric_has_no_error_and_gives_no_place(score: Score, tm
     good = await scored(score, tmp_path, 0.9)
     assert set(good.metrics) == set(good.uncertainties) == {"accuracy", "missing"}
     assert good.missing == []
-    assert scorings.rank_score(Gated.card, Submission(scores=good.metrics)) == good.metrics["accuracy"]
+    assert scores.rank_score(Gated.card, Submission(scores=good.metrics)) == good.metrics["accuracy"]
     bad = await scored(score, tmp_path, 0.3)
     assert set(bad.metrics) == set(bad.uncertainties) == {"missing"}
     assert bad.missing == [
         "There is no accuracy when less than half is right: the submission has no place on the leaderboard."
     ]
     assert bad.warnings == [], "a dry run reports these, and no score"
-    assert scorings.rank_score(Gated.card, Submission(scores=bad.metrics)) is None
+    assert scores.rank_score(Gated.card, Submission(scores=bad.metrics)) is None
 
 
 @pytest.mark.parametrize("how", ["raises", "is nan"])

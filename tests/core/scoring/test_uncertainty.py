@@ -18,13 +18,13 @@ import toy_task
 from hypothesis import given
 from toy_task import Make, Score, Toy, ToyTally
 
-from collidium.benchmarks.submissions.scorings import published_error
 from collidium.client.predictions import write_predictions
 from collidium.contracts.task import Block, Card, EventRange, Metric, Problem, Tables, Task
 from collidium.scoring import uncertainty
 from collidium.scoring.engine import Seeds
 from collidium.scoring.truth.versions import Truth
 from collidium.scoring.uncertainty import GROUPS, PUBLIC_SEED, Replicates, by_group, groups_of
+from collidium.submissions.scores import published_error
 from collidium_tasks.tracking import TrackingTask
 from collidium_tasks.tracking.tally import EVENT
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from collidium import database
-from collidium.benchmarks.models import Challenge, Scoring, Submission
+from collidium.challenges.models import Challenge
 from collidium.contracts.task import Task
+from collidium.submissions.models import Scoring, Submission
 from collidium.testing.server import ServerProcess
 
 EVENTS = Path(str(files("collidium") / "demo" / "data" / "odd-ttbar-pu0"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.core.benchmarks import models
+from tests.core.submissions import models
 
 from collidium.client import Client
 from collidium.demo import EVENTS_DIRECTORY

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from tests.core.benchmarks import models
+from tests.core.submissions import models
 from tests.waiting import eventually
 
 from collidium.testing.server import ServerProcess

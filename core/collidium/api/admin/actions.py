@@ -26,10 +26,10 @@ from collidium.api.operator_schemas import (
     RefundsBody,
 )
 from collidium.api.schemas import IdempotencyHeaders
-from collidium.benchmarks.submissions import standing
 from collidium.errors import InvalidInput
 from collidium.records import Account, AuditEntry, Banned, Frozen, Granted, Operator, Refunds, Transaction
 from collidium.simulations import refunds
+from collidium.submissions import rulings
 
 blueprint = Blueprint("actions", __name__)
 
@@ -49,7 +49,7 @@ async def grant(caller: OperatorCaller, data: GrantBody) -> Response:
 @idempotent
 async def ban(caller: OperatorCaller, data: BanBody) -> Response:
     """Ban or unban an account; an unknown name can be banned in advance."""
-    account = await standing.ban(platform(), data.hub_username, data.banned, data.note, **caller.audit)
+    account = await rulings.ban(platform(), data.hub_username, data.banned, data.note, **caller.audit)
     return answer(Banned(hub_username=account.hub_username, banned=account.banned))
 
 

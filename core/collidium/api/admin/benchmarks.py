@@ -27,10 +27,11 @@ from collidium.api.schemas import (
     RefreshBody,
     RescoreBody,
 )
-from collidium.benchmarks import challenge_changes, closing, members, tasklist
-from collidium.benchmarks.submissions import evaluations, reading, reruns, rescoring, standing, waiting
-from collidium.benchmarks.submissions import roster as people
+from collidium.challenges import members, tasklist
+from collidium.model_runs import model_queue
 from collidium.operations import Scope
+from collidium.organising import changes, closing
+from collidium.organising import roster as people
 from collidium.records import (
     Challenge,
     Evaluation,
@@ -46,6 +47,7 @@ from collidium.records import (
     Team,
     WaitingFile,
 )
+from collidium.submissions import reading, reruns, rescoring, rulings, waiting
 
 blueprint = Blueprint("benchmarks", __name__)
 
@@ -71,7 +73,7 @@ async def submissions(query_args: SubmissionsQuery) -> Response:
 @idempotent
 async def verify(caller: OperatorCaller, submission_id: str) -> Response:
     """Verify the self-reported scores of a submission, which then earn their reward once."""
-    verified = await standing.verify(platform(), submission_id, **caller.audit)
+    verified = await rulings.verify(platform(), submission_id, **caller.audit)
     return answer(verified)
 
 
@@ -83,7 +85,7 @@ async def verify(caller: OperatorCaller, submission_id: str) -> Response:
 async def new(caller: OperatorCaller, data: NewChallengeBody) -> Response:
     """Create a challenge of a task, with the task's truth."""
     fields = data.model_dump(exclude_unset=True, exclude={"name", "task"})
-    made = await challenge_changes.create(platform(), data.name, data.task, fields, **caller.audit)
+    made = await changes.create(platform(), data.name, data.task, fields, **caller.audit)
     return answer(made, 201)
 
 
@@ -98,7 +100,7 @@ async def edit(caller: OperatorCaller, challenge: str, data: ChallengeBody) -> R
     if "rewarded" in fields:
         caller.require(Scope.BENCHMARKS)
     alone = not caller.may(Scope.BENCHMARKS)
-    return answer(await challenge_changes.edit(platform(), challenge, fields, alone=alone, **caller.audit))
+    return answer(await changes.edit(platform(), challenge, fields, alone=alone, **caller.audit))
 
 
 @blueprint.get("/challenges/<challenge>/split")
@@ -111,7 +113,7 @@ async def preview_split(caller: OperatorCaller, challenge: str, query_args: Spli
 
     Of a challenge, or of a new one of `task`.
     """
-    preview = await challenge_changes.preview_split(
+    preview = await changes.preview_split(
         platform(),
         challenge,
         query_args.public_percent,
@@ -130,9 +132,7 @@ async def preview_split(caller: OperatorCaller, challenge: str, query_args: Spli
 @idempotent
 async def correct_announcement(caller: OperatorCaller, challenge: str, data: CorrectionBody) -> Response:
     """Correct or withdraw an announcement."""
-    corrected = await challenge_changes.correct_announcement(
-        platform(), challenge, data.at, data.text, **caller.audit
-    )
+    corrected = await changes.correct_announcement(platform(), challenge, data.at, data.text, **caller.audit)
     return answer(corrected)
 
 
@@ -204,7 +204,7 @@ async def roster(challenge: str, query_args: PageQuery) -> Response:
 async def preview_standing(caller: OperatorCaller, challenge: str, submission_id: str) -> Response:
     """Preview of disqualifying a submission, or of reinstating a disqualified one."""
     pays = caller.may(Scope.BENCHMARKS)
-    return answer(await standing.preview(platform(), challenge, submission_id, pays=pays))
+    return answer(await rulings.preview(platform(), challenge, submission_id, pays=pays))
 
 
 @blueprint.post("/challenges/<challenge>/submissions/<submission_id>/disqualify")
@@ -218,7 +218,7 @@ async def disqualify(
     if data.take_back:
         caller.require(Scope.BENCHMARKS)
     return answer(
-        await standing.disqualify(
+        await rulings.disqualify(
             platform(),
             challenge,
             submission_id,
@@ -236,7 +236,7 @@ async def disqualify(
 async def reinstate(caller: OperatorCaller, challenge: str, submission_id: str) -> Response:
     """Rank a disqualified submission again."""
     pays = caller.may(Scope.BENCHMARKS)
-    return answer(await standing.reinstate(platform(), challenge, submission_id, pays=pays, **caller.audit))
+    return answer(await rulings.reinstate(platform(), challenge, submission_id, pays=pays, **caller.audit))
 
 
 @blueprint.post("/challenges/<challenge>/rescoring")
@@ -312,7 +312,7 @@ async def list_evaluations(query_args: AllEvaluationsQuery) -> Response:
 @idempotent
 async def cancel(caller: OperatorCaller, evaluation_id: str) -> Response:
     """Cancel the evaluation of any account's model."""
-    return answer(await evaluations.operate(evaluation_id, "cancel", **caller.audit))
+    return answer(await model_queue.operate(evaluation_id, "cancel", **caller.audit))
 
 
 @blueprint.post("/evaluations/<evaluation_id>/rerun")
@@ -321,7 +321,7 @@ async def cancel(caller: OperatorCaller, evaluation_id: str) -> Response:
 @idempotent
 async def rerun(caller: OperatorCaller, evaluation_id: str) -> Response:
     """Repeat an evaluation that failed or was cancelled."""
-    return answer(await evaluations.operate(evaluation_id, "rerun", **caller.audit))
+    return answer(await model_queue.operate(evaluation_id, "rerun", **caller.audit))
 
 
 @blueprint.get("/challenges/<challenge>/members")

@@ -20,8 +20,8 @@ from collidium.api.idempotency import idempotent
 from collidium.api.openapi import parquet_answer
 from collidium.api.operator_schemas import DaysQuery, MonthQuery, UsageQuery
 from collidium.api.simulations import AllRequestsQuery, answer_with_output, cancelling, listed
-from collidium.benchmarks import tasklist
-from collidium.benchmarks.submissions import model_runners, waiting
+from collidium.challenges import tasklist
+from collidium.model_runs import model_runners
 from collidium.records import (
     ChannelUsage,
     DayUsage,
@@ -34,6 +34,7 @@ from collidium.records import (
     Usage,
 )
 from collidium.simulations import followers, reports
+from collidium.submissions import waiting
 
 blueprint = Blueprint("requests", __name__)
 

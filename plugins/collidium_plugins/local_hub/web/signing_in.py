@@ -15,7 +15,7 @@ from quart import Response, request
 from collidium.accounts import recognise
 from collidium.api import browsers
 from collidium.api.context import caller_address, platform
-from collidium.benchmarks import tasklist
+from collidium.challenges import tasklist
 from collidium_plugins.local_hub import accounts, roster
 from collidium_plugins.local_hub.accounts import SCOPES, HubAccount
 from collidium_plugins.local_hub.failures import HubFailure

@@ -1,1 +1,0 @@
-"""Submissions: keeping them, their scorings, rescoring and verification."""
