@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, create_model
 from quart import request
 
 from collidium import simulations
 from collidium.api.context import platform
+from collidium.api.declaration import declared_model
 from collidium.api.problems import schema_refusal
 from collidium.api.schemas import example
 from collidium.errors import InvalidInput
-from collidium.order import ORDER_FIELDS, PRESETS, Order, OrderField, order_of
-
-Model = TypeVar("Model", bound=BaseModel)
+from collidium.order import ORDER_FIELDS, PRESETS, Order, order_of
 
 
 class OrderBody(BaseModel):
@@ -43,28 +42,10 @@ class _ByPreset(OrderBody):
     preset: str = Field(description="One of GET /v1/presets.")
 
 
-def order_model(
-    name: str, summary: str, base: type[Model], fields: Iterable[OrderField], **defaults: Any
-) -> type[Model]:
-    """Return a model with fields of an order, required ones without a default, in addition to its base's."""
-    declared: dict[str, Any] = {
-        field.name: (field.type, _documented(field, defaults.get(field.name, field.default)))
-        for field in fields
-    }
-    return create_model(name, __base__=base, __doc__=summary, **declared)
-
-
-def _documented(field: OrderField, default: Any) -> Any:
-    limits = {"minimum": field.minimum, "maximum": field.maximum} if field.type is int else {}
-    if field.is_limited_by_server:
-        del limits["maximum"]
-    return Field(... if default is None else default, description=field.help, json_schema_extra={**limits})
-
-
-ChannelBody: Final = order_model(
+ChannelBody: Final = declared_model(
     "ChannelBody", "An order by channel, events and pileup.", _ByChannel, ORDER_FIELDS
 )
-PresetBody: Final = order_model(
+PresetBody: Final = declared_model(
     "PresetBody",
     "An order by the name of a preset.",
     _ByPreset,
@@ -74,7 +55,7 @@ _any_body: Any = ChannelBody | PresetBody
 SimulateBody: Final = create_model(
     "SimulateBody", __base__=RootModel, __doc__="An order of simulated events.", root=(_any_body, ...)
 )
-EstimateQuery: Final = order_model(
+EstimateQuery: Final = declared_model(
     "EstimateQuery", "The order to estimate.", BaseModel, [field for field in ORDER_FIELDS if field.is_priced]
 )
 

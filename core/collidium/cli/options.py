@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from functools import wraps
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -21,7 +20,6 @@ from collidium.cli.context import check_environment
 if TYPE_CHECKING:
     from collidium.contracts.task import EventRange
     from collidium.hub.sources import HubDataset
-    from collidium.order import OrderField
 
 #: How long shell completion waits for a server or a hub.
 _COMPLETION_SECONDS: Final = 5.0
@@ -118,29 +116,6 @@ def preset_option(command: Command) -> Command:
         help="A named order; `collidium presets` lists them.",
         shell_complete=complete_presets,
     )(command)
-
-
-def order_options(fields: Iterable[OrderField]) -> Callable[[Command], Command]:
-    """Add an option for each field of an order; the command gets those that are given as ``order``."""
-    declared = tuple(fields)
-
-    def decorate(command: Command) -> Command:
-        @wraps(command)
-        def run(*args: Any, **parameters: Any) -> Any:
-            values = {field.name: parameters.pop(field.name) for field in declared}
-            order = {name: value for name, value in values.items() if value is not None}
-            return command(*args, order=order, **parameters)
-
-        for field in reversed(declared):
-            default = f"; default: {field.default}." if field.default else "."
-            run = click.option(
-                f"--{field.name.replace('_', '-')}",
-                type=field.type,
-                help=field.help.removesuffix(".") + default,
-            )(run)
-        return cast(Command, run)
-
-    return decorate
 
 
 key_option = click.option(

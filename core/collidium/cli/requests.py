@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from collidium.cli.context import client
-from collidium.cli.options import DIRECTORY, json_option, limit_option, order_options, preset_option
+from collidium.cli.declaration import declared_options
+from collidium.cli.options import DIRECTORY, json_option, limit_option, preset_option
 from collidium.cli.output import (
     ColumnSpec,
     cell,
@@ -38,7 +39,7 @@ state_option = click.option("--state", type=click.Choice(STATES), help="Only req
 
 @click.command()
 @preset_option
-@order_options(field for field in ORDER_FIELDS if field.is_priced)
+@declared_options((field for field in ORDER_FIELDS if field.is_priced), "order")
 @json_option
 def estimate(preset: str | None, order: dict[str, Any]) -> None:
     """Show the cost of a simulation request, without sending it.

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from collidium.cli.context import client
+from collidium.cli.declaration import declared_options
 from collidium.cli.options import (
     DIRECTORY,
     DURATION,
     EXISTING_FILE,
     json_option,
     key_option,
-    order_options,
     preset_option,
 )
 from collidium.cli.output import cell, json_wanted, note, print_record, show_value
@@ -45,7 +45,7 @@ _LOCAL: Final = ("first-event", "lhe", "pipeline", "runtime", "processes", "time
 
 @click.command()
 @preset_option
-@order_options(ORDER_FIELDS)
+@declared_options(ORDER_FIELDS, "order")
 @click.option(
     "--output",
     type=DIRECTORY,

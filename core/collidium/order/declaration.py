@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, TypedDict, get_type_hints
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypedDict
 
 import msgspec
 from msgspec import Meta, structs
 
+from collidium.declaration import DeclaredField, declare, fields_of, values_of
 from collidium.errors import InvalidInput
 from collidium.order.variation import LONGEST_VARIATION, Variation
 
@@ -27,44 +28,20 @@ _DOUBLING_PILEUP: Final = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrderField:
+class OrderField(DeclaredField):
     """A field of an order, as its users see it."""
 
-    label: str
-    help: str
-    name: str = ""
-    type: type[int] | type[str] = str
-    #: None for a required field.
-    default: int | str | None = None
-    #: Range of a number without a server or a pipeline, which may narrow it.
-    minimum: int = 0
-    maximum: int = 0
-    #: Maximum length of a text.
-    longest: int = 64
-    placeholder: str = ""
-    #: Its value in the text of an order, and how one that is empty is shown in a table.
+    is_limited_by_schema: bool = False
+    #: Its value in the text of an order.
     phrase: str = ""
-    empty: str = "none"
     #: Whether the price depends on it.
     is_priced: bool = True
-    #: Whether a server sets its maximum.
-    is_limited_by_server: bool = False
     #: Whether it counts for the hash of an order at its default, as the fields of 0.4.0 do.
     is_always_hashed: bool = False
 
-    @property
-    def is_number(self) -> bool:
-        """Whether it is a whole number."""
-        return self.type is int
-
-    @property
-    def is_required(self) -> bool:
-        """Whether it has no default."""
-        return self.default is None
-
 
 def _field(label: str, description: str, **more: Any) -> Meta:
-    return Meta(description=description, extra={"field": OrderField(label=label, help=description, **more)})
+    return declare(OrderField(label=label, help=description, **more))
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -125,7 +102,7 @@ class Order(msgspec.Struct, frozen=True):
     @property
     def parameters(self) -> dict[str, Any]:
         """Its fields by name, without those of a record that extends it."""
-        return {name: value for name, value in structs.asdict(self).items() if name in _NAMES}
+        return values_of(self, ORDER_FIELDS)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -163,21 +140,5 @@ class OrderOptions(TypedDict, total=False):
 
 
 _SORTED: Final = json.JSONEncoder(sort_keys=True)
-_NAMES: Final = frozenset(Order.__struct_fields__)
-
-
-def _declared() -> tuple[OrderField, ...]:
-    hints = get_type_hints(Order, include_extras=True)
-    return tuple(
-        replace(
-            hints[field.name].__metadata__[0].extra["field"],
-            name=field.name,
-            type=hints[field.name].__origin__,
-            default=None if field.required else field.default,
-        )
-        for field in structs.fields(Order)
-    )
-
-
 #: The fields of an order, required ones first.
-ORDER_FIELDS: Final = _declared()
+ORDER_FIELDS: Final = fields_of(Order, OrderField)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collidium.declaration import facts
 from collidium.order.declaration import ORDER_FIELDS, Order
 
 
@@ -31,8 +32,4 @@ def order_title(order: Order) -> str:
 
 def order_facts(order: Order) -> dict[str, object]:
     """Return all fields of an order with their labels, for the card of a dataset."""
-    parameters = order.parameters
-    return {
-        field.label.lower(): field.empty if parameters[field.name] == "" else parameters[field.name]
-        for field in ORDER_FIELDS
-    }
+    return facts(ORDER_FIELDS, order.parameters)

@@ -19,9 +19,10 @@ from collidium.api.answers import JSON, answer
 from collidium.api.authentication import Caller, OperatorCaller, only_operators, signed_in
 from collidium.api.benchmarks import received_submission
 from collidium.api.context import platform
+from collidium.api.declaration import declared_model
 from collidium.api.idempotency import idempotent
 from collidium.api.operator_schemas import BanBody, FreezeQuery, GrantBody
-from collidium.api.orders import ChannelBody, order_model
+from collidium.api.orders import ChannelBody
 from collidium.api.schemas import Text
 from collidium.api.simulations import ordered
 from collidium.order import ORDER_FIELDS
@@ -189,7 +190,7 @@ async def freeze(caller: OperatorCaller, query_args: ClientFreeze) -> Response:
     return answer(Frozen(submissions_frozen=query_args.frozen))
 
 
-ClientOrder: Final = order_model(
+ClientOrder: Final = declared_model(
     "ClientOrder", "An order, by default without pileup.", ChannelBody, ORDER_FIELDS, pileup=0
 )
 
