@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from collidium.challenges.tasklist import open_platform
-from collidium.cli.progress import duration_text
 from collidium.cli.seed import SIZES, planned
+from collidium.presentation.quantities import duration_text
 from collidium.seeding import checks, plan
 from collidium.seeding.access import SeedState
 from collidium.seeding.steps import Seeding

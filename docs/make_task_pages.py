@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from collidium import plugins, settings
-from collidium.cli.tasks import column_cells
 from collidium.contracts.task import Card, Column, EventRange, Metric, Task
+from collidium.presentation.tasks import column_cells
 from collidium_tasks.training import TRAINERS
 
 FOLDER: Final = Path(__file__).with_name("tasks")

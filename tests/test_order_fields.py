@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from collidium.cli.requests import print_request
+from collidium.cli.printing import print_request
 from collidium.order import ORDER_FIELDS, Order, order_facts
 from collidium.records import SimulationRequest
 from collidium.testing.server import ServerProcess

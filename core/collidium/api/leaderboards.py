@@ -17,6 +17,7 @@ from collidium.api.answers import JSON, PageQuery, WrittenPage, answer_page, pag
 from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery, ResultsQuery
 from collidium.errors import InvalidInput
+from collidium.presentation import places
 from collidium.records import BestStep, Place, Result, Submission, as_json, encode
 from collidium.runtime.metrics import CACHE
 from collidium.settings import MEBIBYTE
@@ -43,22 +44,6 @@ Pages = LRUCache[tuple[BoardVersion, LeaderboardQuery | HistoryQuery], WrittenPa
 #: Memory of the cache of encoded results; 10,000 places take 6 MB. Larger results are not cached.
 RESULTS_BYTES: Final = 32 * MEBIBYTE
 RESULTS: Final = "collidium.results"
-
-#: Columns of the CSV before those of the metrics, and the fields that they contain.
-_COLUMNS: Final = {
-    "rank": "rank",
-    "rank_low": "rank_low",
-    "rank_high": "rank_high",
-    "may_be_equal": "may_be_equal",
-    "account": "hub_username",
-    "team": "team",
-    "submission": "submission_id",
-    "submitted_at": "submitted_at",
-    "baseline": "baseline",
-    "model": "model_repo",
-    "status": "status",
-    "reason": "reason",
-}
 
 Found = AsyncIterator[Sequence[Result]]
 
@@ -100,12 +85,12 @@ async def leaderboard_response(challenge: str, query_args: LeaderboardQuery) -> 
         finder: RankIntervals = current_app.extensions[INTERVALS]
         intervals = await finder.of(version)
     is_complete = intervals is not None or query_args.all or query_args.pareto
-    places, cursor = await _places(version, query_args, intervals)
-    page = page_of(places, query_args, cursor)
-    if places and is_complete:  # not the unlimited number of cursors past the end
+    found, cursor = await _places(version, query_args, intervals)
+    page = page_of(found, query_args, cursor)
+    if found and is_complete:  # not the unlimited number of cursors past the end
         pages[version, query_args] = page
     # An empty page may change within a version: who joins a team gets its places.
-    mark = ("" if is_complete else "-without-intervals") + ("" if places else "-empty")
+    mark = ("" if is_complete else "-without-intervals") + ("" if found else "-empty")
     return await _conditional(version, page, mark)
 
 
@@ -254,22 +239,16 @@ async def _as_json(found: Found) -> AsyncIterator[bytes]:
 
 
 async def _as_csv(found: Found, metrics: Sequence[str]) -> AsyncIterator[bytes]:
-    yield _csv_text([[*_COLUMNS, *(column for metric in metrics for column in (metric, f"{metric}_error"))]])
+    yield _csv_text([places.file_header(metrics)])
     async for some in found:
         yield await asyncio.to_thread(_csv_rows, some, metrics)
 
 
 def _csv_rows(some: Sequence[Result], metrics: Sequence[str]) -> bytes:
-    return _csv_text(
-        [
-            *(result[field] for field in _COLUMNS.values()),
-            *(result[of].get(metric) for metric in metrics for of in ("scores", "uncertainties")),
-        ]
-        for result in map(as_json, some)
-    )
+    return _csv_text(places.file_row(result, metrics) for result in map(as_json, some))
 
 
-def _csv_text(rows: Iterable[Sequence[object]]) -> bytes:
+def _csv_text(rows: Iterable[Iterable[object]]) -> bytes:
     text = StringIO()
     csv.writer(text).writerows(rows)
     return text.getvalue().encode()

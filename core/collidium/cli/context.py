@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from collidium.cli.output import json_wanted
 from collidium.runtime.interrupts import Importing
 
 if TYPE_CHECKING:
-    from collidium.client import Client
+    from collidium.client import Client, Page
     from collidium.hub.client import Hub
     from collidium.platform import Platform
     from collidium.settings import Settings
@@ -40,6 +40,32 @@ def check_environment() -> None:
 def any_settings() -> bool:
     """Whether the environment has a server's setting. Loading the settings takes longer than a call."""
     return any(name.startswith("PLATFORM_") and name not in CLIENT_SETTINGS for name in os.environ)
+
+
+def all_pages(ask: Callable[[str | None], Page[Any]]) -> Iterator[Any]:
+    """Yield the items of all pages."""
+    cursor = None
+    while True:
+        page = ask(cursor)
+        yield from page.items
+        if (cursor := page.next_cursor) is None:
+            return
+
+
+def training_data(
+    name: str, hub: str | None, config: str | None, revision: str | None
+) -> tuple[str, str, str, str] | None:
+    """Return repository, hub, config and revision of the training data of a task, if it has any."""
+    with client() as server:
+        data, backend = server.task(name).training_data, server.backend
+    if data is None:
+        return None
+    return (
+        data.repository,
+        hub or data.hub or f"{backend}/hub",
+        config or data.config,
+        revision or data.revision,
+    )
 
 
 def hub_client(endpoint: str | None = None) -> Hub:

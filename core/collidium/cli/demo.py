@@ -85,7 +85,7 @@ def _report(step: str) -> None:
 
 
 def _print_outcome(outcome: LoopOutcome) -> None:
-    from collidium.cli.tasks import print_places
+    from collidium.cli.printing import print_places
 
     metrics = [metric.name for metric in outcome.card.metrics]
     print_table(

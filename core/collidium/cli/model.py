@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from collidium.cli.evaluations import reproduce
 from collidium.cli.model_sources import (
     TIMED,
     manifest_option,
@@ -29,6 +28,7 @@ from collidium.cli.options import (
 )
 from collidium.cli.output import json_wanted, note, print_record, show_record, show_value
 from collidium.cli.progress import progress_bar
+from collidium.cli.reproduce import reproduce
 
 if TYPE_CHECKING:
     from collidium.contracts.model import ModelInterface

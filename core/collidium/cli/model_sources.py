@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from collidium.cli.context import hub_client
+from collidium.cli.context import hub_client, training_data
 from collidium.cli.options import (
     EXISTING_FILE,
     SourceType,
@@ -20,7 +20,6 @@ from collidium.cli.options import (
 )
 from collidium.cli.output import note
 from collidium.cli.progress import progress_bar
-from collidium.cli.score import training_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -110,6 +110,11 @@ def limit_option(items: str, default: int = 20) -> Callable[[Command], Command]:
     )
 
 
+def state_option(items: str, states: Iterable[str]) -> Callable[[Command], Command]:
+    """Add ``--state``."""
+    return click.option("--state", type=click.Choice(list(states)), help=f"Only {items} in this state.")
+
+
 def preset_option(command: Command) -> Command:
     return click.option(
         "--preset",
@@ -190,6 +195,32 @@ TIME: Final = ConvertedType("time", _parse_time)
 DURATION: Final = ConvertedType("duration", _parse_duration)
 #: A range of event ids, START:STOP.
 EVENTS: Final = ConvertedType("events", _parse_events)
+
+
+def _parse_date(text: str) -> datetime | None:
+    if text == "never":
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not written like 2027-06-30T12:00+02:00") from None
+    if moment.tzinfo is None:
+        written = moment.isoformat(timespec="auto" if moment.second or moment.microsecond else "minutes")
+        raise ValueError(f"{text!r} has no time zone: write {written}Z for UTC, or {written}+02:00")
+    return moment
+
+
+#: A date and time with a time zone; None for ``never``.
+DATE: Final = ConvertedType("DATE", _parse_date)
+
+challenge_argument = click.argument("name", shell_complete=complete_tasks)
+
+
+def uses_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--uses`` and ``--until`` of an invitation."""
+    until = click.option("--until", "expires_at", type=DATE, help="When it expires; default: in 14 days.")
+    uses = click.option("--uses", type=click.IntRange(1, 10_000), default=1, help="How often it can be used.")
+    return uses(until(command))
 
 
 class SourceType(click.Path):

@@ -11,14 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from collidium.presentation.columns import ListColumn
 
 Value = TypeVar("Value")
 
 #: A column of a table: the name of a field, or a function of the item.
 ColumnSpec = str | Callable[[Any], object]
+Columns = Mapping[str, ColumnSpec] | Sequence["ListColumn[Any]"]
 
 #: Numbers from here on are shown as integers, smaller ones with four significant digits.
 FOUR_DIGITS = 1000
@@ -64,8 +68,8 @@ def show_record(value: object, rows: Mapping[str, object]) -> None:
     show_value(value, lambda _: print_record(rows))
 
 
-def show_items(items: Sequence[object], columns: Mapping[str, ColumnSpec]) -> None:
-    """Print ``items`` as JSON with ``--json``, else as a table with these headings."""
+def show_items(items: Sequence[object], columns: Columns) -> None:
+    """Print ``items`` as JSON with ``--json``, else as a table with these columns."""
     show_value(items, lambda _: print_items(items, columns))
 
 
@@ -74,11 +78,11 @@ def show_message(value: object, message: str) -> None:
     show_value(value, lambda _: click.echo(printable(message)))
 
 
-def print_items(
-    items: Iterable[object], columns: Mapping[str, ColumnSpec], *, title: str | None = None
-) -> None:
+def print_items(items: Iterable[object], columns: Columns, *, title: str | None = None) -> None:
     """Print a table with a row for each item."""
-    print_table(columns, ([_of(item, column) for column in columns.values()] for item in items), title=title)
+    specs = columns.items() if isinstance(columns, Mapping) else [(one.title, one.shown) for one in columns]
+    rows = ([_of(item, column) for _, column in specs] for item in items)
+    print_table([heading for heading, _ in specs], rows, title=title)
 
 
 def _of(item: object, column: ColumnSpec) -> object:

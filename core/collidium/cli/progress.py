@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.cli.output import note, printable
+from collidium.presentation.quantities import duration_text
 from collidium.runtime.progress import Progress
 
 if TYPE_CHECKING:
@@ -146,15 +147,6 @@ class _File:
             new = self._path.with_suffix(".new")
             new.write_bytes(msgspec.json.encode(job))
             new.replace(self._path)
-
-
-def duration_text(seconds: float) -> str:
-    """Format a duration: 4 s, 3 min, 2 h 10 min."""
-    if seconds < LINE_SECONDS:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 class StepLines:

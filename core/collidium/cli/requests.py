@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from collidium.cli.context import client
 from collidium.cli.declaration import declared_options
-from collidium.cli.options import DIRECTORY, json_option, limit_option, preset_option
+from collidium.cli.options import DIRECTORY, json_option, limit_option, preset_option, state_option
 from collidium.cli.output import (
     ColumnSpec,
-    cell,
     note,
-    print_items,
-    print_record,
     printable,
     show_items,
     show_record,
     show_value,
 )
+from collidium.cli.printing import print_request
 from collidium.cli.progress import progress_bar
 from collidium.order import ORDER_FIELDS, Order, order_text
+from collidium.presentation import requests as presented
 from collidium.records import NO_EVENTS
 
 if TYPE_CHECKING:
@@ -32,9 +30,6 @@ if TYPE_CHECKING:
 
 #: What an order has, unless a preset sets it.
 REQUIRED: Final = {field.name for field in ORDER_FIELDS if field.is_required}
-STATES: Final = ("queued", "running", "completed", "failed", "cancelled")
-
-state_option = click.option("--state", type=click.Choice(STATES), help="Only requests in this state.")
 
 
 @click.command()
@@ -173,7 +168,7 @@ def cancel(request_id: str) -> None:
 
 
 @click.command()
-@state_option
+@state_option("requests", presented.STATES)
 @limit_option("requests")
 @json_option
 def requests(state: str | None, limit: int) -> None:
@@ -185,47 +180,7 @@ def requests(state: str | None, limit: int) -> None:
     """
     with client() as server:
         found = server.requests(state=state, limit=limit).items
-    show_requests(found)
-
-
-def print_request(request: SimulationRequest) -> None:
-    """Print a request with its timeline."""
-    refunded = f", {cell(request.credits_refunded)} refunded" if request.credits_refunded else ""
-    print_record(
-        {
-            "request": request.request_id,
-            "order": order_text(request),
-            "state": state_text(request),
-            "reason": request.reason,
-            "credits": f"{cell(request.credits_charged)} charged{refunded}",
-            "node-hours": request.node_hours,
-            "output": NO_EVENTS if request.runner_is_mock else request.output_hub_repo,
-        }
-    )
-    if request.timeline:
-        columns = {"when": "at", "state": "state", "what happened": "reason"}
-        print_items(request.timeline, columns, title="Timeline")
-
-
-def show_requests(requests: Sequence[SimulationRequest], *, accounts: bool = False) -> None:
-    """Print requests, with the account of each if ``accounts``."""
-    columns: dict[str, ColumnSpec] = {
-        "request": "request_id",
-        **({"account": "hub_username"} if accounts else {}),
-        "state": state_text,
-        "channel": "channel",
-        "events": "events",
-        "pileup": "pileup",
-        "credits": "credits_charged",
-        "ordered": "created_at",
-    }
-    show_items(requests, columns)
-
-
-def state_text(request: SimulationRequest) -> str:
-    """Return the state, and whether cancellation is pending."""
-    stopping = request.cancel_requested and not request.has_ended
-    return f"{request.state} (being cancelled)" if stopping else request.state
+    show_items(found, presented.in_commands())
 
 
 def _print_cancellation(request: SimulationRequest) -> None:

@@ -157,7 +157,7 @@ class LazyGroup(click.Group):
 FOR_USERS = {
     "account": "collidium.cli.account:account",
     "bench": "collidium.cli.bench:bench",
-    "bundle": "collidium.cli.evaluations:bundle",
+    "bundle": "collidium.cli.reproduce:bundle",
     "cancel": "collidium.cli.requests:cancel",
     "challenge": "collidium.cli.challenge:challenge",
     "check": "collidium.cli.submissions:check",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from collidium.cli.context import client
+from collidium.cli.context import client, training_data
 from collidium.cli.options import (
     DIRECTORY,
     EXISTING_FILE,
@@ -25,17 +25,16 @@ from collidium.cli.options import (
     parse_options,
     truth_option,
 )
-from collidium.cli.output import note, print_record, print_table, show_value
+from collidium.cli.output import note, print_record, show_value
+from collidium.cli.printing import print_scores
 from collidium.cli.progress import progress_bars
-from collidium.cli.tasks import score_cell, value_cell
 from collidium.errors import CollidiumError, InvalidInput, UnusableDataset
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from collidium.contracts.card import Metric as ContractMetric
     from collidium.contracts.task import EventRange
-    from collidium.records import BinnedScore, LocalScores, Metric, Submission
+    from collidium.records import BinnedScore, LocalScores
 
 #: The label of the progress bar of each step, and whether it counts bytes.
 _BARS: Final = {
@@ -139,22 +138,6 @@ def score(
             note(f"Wrote {path}")
 
 
-def training_data(
-    name: str, hub: str | None, config: str | None, revision: str | None
-) -> tuple[str, str, str, str] | None:
-    """Return repository, hub, config and revision of the training data of a task, if it has any."""
-    with client() as server:
-        data, backend = server.task(name).training_data, server.backend
-    if data is None:
-        return None
-    return (
-        data.repository,
-        hub or data.hub or f"{backend}/hub",
-        config or data.config,
-        revision or data.revision,
-    )
-
-
 def _print_scored(scored: LocalScores) -> None:
     from collidium import plugins
 
@@ -171,23 +154,6 @@ def _print_scored(scored: LocalScores) -> None:
     )
     for warning in scored.warnings:
         note(f"Warning: {warning}")
-
-
-def print_scores(scored: LocalScores | Submission, metrics: Iterable[Metric | ContractMetric]) -> None:
-    """Print scores with their standard errors, and binned scores."""
-    known = tuple(metrics)
-    print_table(
-        ("metric", "score"), ((metric, score_cell(scored, metric, known)) for metric in scored.scores)
-    )
-    for curve in scored.curves:
-        rows = zip(pairwise(curve.edges), curve.values, curve.errors, strict=True)
-        print_table(
-            (curve.quantity, curve.title),
-            (
-                (f"{value_cell(low, None)} to {value_cell(high, None)}", value_cell(value, error))
-                for (low, high), value, error in rows
-            ),
-        )
 
 
 def _write_plots(curves: Sequence[BinnedScore], directory: Path) -> Iterator[Path]:

@@ -11,7 +11,8 @@ import click
 from collidium.cli.context import quiet_settings
 from collidium.cli.options import json_option
 from collidium.cli.output import note, print_record, print_table, show_value
-from collidium.cli.progress import StepLines, duration_text, status_line
+from collidium.cli.progress import StepLines, status_line
+from collidium.presentation.quantities import duration_text
 
 if TYPE_CHECKING:
     from collidium.platform import Platform

@@ -23,9 +23,11 @@ from collidium.cli.options import (
     preset_option,
 )
 from collidium.cli.output import cell, json_wanted, note, print_record, show_value
-from collidium.cli.progress import duration_text, stage_progress, status_line
-from collidium.cli.requests import print_request, state_text
+from collidium.cli.printing import print_request
+from collidium.cli.progress import stage_progress, status_line
 from collidium.order import ORDER_FIELDS, order_of, order_text
+from collidium.presentation.quantities import duration_text
+from collidium.presentation.requests import state_text
 from collidium.records import NO_EVENTS
 
 if TYPE_CHECKING:

@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.challenge.options import all_pages
-from collidium.cli.context import client, hub_client
-from collidium.cli.evaluations import show_evaluation
+from collidium.cli.context import all_pages, client, hub_client
 from collidium.cli.model_sources import submitted_model
 from collidium.cli.options import EXISTING_FILE, ask, complete_tasks, json_option, limit_option, yes_option
 from collidium.cli.output import (
-    ColumnSpec,
     json_wanted,
     note,
     print_record,
@@ -27,15 +24,17 @@ from collidium.cli.output import (
     show_record,
     show_value,
 )
+from collidium.cli.printing import print_score_table, print_scores, show_evaluation
 from collidium.cli.progress import progress_bar
-from collidium.cli.score import print_scores
-from collidium.cli.tasks import model_cell, print_quota, score_cell, scores_cell, value_cell
 from collidium.errors import CollidiumError, Forbidden
+from collidium.presentation import submissions as presented
+from collidium.presentation.challenges import quota_text
+from collidium.presentation.evaluations import cost_facts
+from collidium.presentation.quantities import written
+from collidium.presentation.scores import submitted_score
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from collidium.client import Client, Comparison, EvaluatedModel, Metric, Page, Receipt, Submission
+    from collidium.client import Client, Comparison, Metric, Page, Receipt, Submission
     from collidium.client.calls import Links
 
 
@@ -72,18 +71,7 @@ def submissions(submission_id: str | None, task: str | None, other: str | None, 
             return
         listed = server.submissions(task=task, limit=limit).items
         cards = {} if json_wanted() else {card.name: card for card in server.tasks()}
-    columns: dict[str, ColumnSpec] = {
-        "submission": "submission_id",
-        "task": "task",
-        **({"challenge": _challenge_cell} if any(map(_challenge_cell, listed)) else {}),
-        "scores": scores_cell(cards),
-        "no rank because": "unranked",
-        **({"chosen": chosen_cell} if any(map(chosen_cell, listed)) else {}),
-        "credits": "credits_earned",
-        "model": model_cell,
-        "submitted": "submitted_at",
-    }
-    show_items(listed, columns)
+    show_items(listed, presented.own(cards, listed))
     if not listed and not json_wanted():
         note(f"You have no submissions. For your team: collidium team submissions {task or 'CHALLENGE'}")
 
@@ -94,28 +82,18 @@ def _print_comparison(server: Client, found: Comparison) -> None:
     rows: list[tuple[object, ...]] = [
         (
             name,
-            score_cell(one, name, metrics),
-            score_cell(other, name, metrics),
-            value_cell(apart.value, apart.uncertainty),
+            submitted_score(one, name, metrics),
+            submitted_score(other, name, metrics),
+            written(apart.value, apart.uncertainty),
         )
         for name, apart in found.differences.items()
     ]
     if one.model and other.model:
-        theirs = _model_rows(other.model)
-        rows += [(name, value, theirs.get(name), None) for name, value in _model_rows(one.model).items()]
+        theirs = cost_facts(other.model)
+        rows += [(name, value, theirs.get(name), None) for name, value in cost_facts(one.model).items()]
     print_table(("metric", one.hub_username, other.hub_username, "difference"), rows)
     if any(not apart.paired for apart in found.differences.values()):
         note("The scores are not paired by event: their errors are added in quadrature.")
-
-
-def _challenge_cell(sent: Submission) -> str | None:
-    """Return the challenge, unless it is the task's own."""
-    return None if sent.challenge == sent.task else sent.challenge
-
-
-def chosen_cell(sent: Submission) -> datetime | None:
-    """Return when a submission was chosen for the final results; None for an unranked one."""
-    return sent.chosen_at if sent.unranked is None else None
 
 
 def _print_submission(server: Client, sent: Submission) -> None:
@@ -126,10 +104,10 @@ def _print_submission(server: Client, sent: Submission) -> None:
             "challenge": sent.challenge,
             "of": sent.hub_username,
             "submitted": sent.submitted_at,
-            "model": model_cell(sent),
-            **(_model_rows(sent.model) if sent.model else {}),
+            "model": presented.model_text(sent),
+            **(cost_facts(sent.model) if sent.model else {}),
             **({"no rank because": sent.unranked} if sent.unranked else {}),
-            **({"chosen": chosen} if (chosen := chosen_cell(sent)) else {}),
+            **({"chosen": chosen} if (chosen := presented.chosen_at(sent)) else {}),
             "scorer, truth": (sent.scorer_version, sent.truth_version),
         }
     )
@@ -141,13 +119,6 @@ def _metrics_of(server: Client, task: str) -> tuple[Metric, ...]:
         return server.task(task).metrics
     except CollidiumError:  # the scores are shown without it
         return ()
-
-
-def _model_rows(model: EvaluatedModel) -> dict[str, object]:
-    rows: dict[str, object] = {"parameters": model.n_params, "bytes": model.file_bytes}
-    if model.seconds is not None:
-        rows["seconds of an event"] = f"{model.seconds:.3g} ± {model.seconds_error or 0:.1g}"
-    return rows
 
 
 @click.command()
@@ -176,7 +147,7 @@ def _print_choice(server: Client, sent: Submission) -> None:
         return server.team_submissions(sent.challenge, limit=1000, cursor=cursor)
 
     maximum = server.challenge(sent.challenge).final_submissions
-    chosen = [one.submission_id for one in all_pages(fetch) if chosen_cell(one)]
+    chosen = [one.submission_id for one in all_pages(fetch) if presented.chosen_at(one)]
     click.echo(f"Chosen for the final results of {sent.challenge}: {len(chosen)} of {maximum}.")
     for id_ in chosen:
         click.echo(f"  {id_}")
@@ -311,18 +282,16 @@ def submit(
         show_value(receipt, lambda receipt: _print_receipt(receipt, _metrics_of(server, task)))
         if not json_wanted():
             with suppress(CollidiumError):  # the file is submitted, whether or not the quota can be shown
-                print_quota(server.quota(task))
+                note(quota_text(server.quota(task)))
     ctx.exit(1 if receipt.deduplicated and receipt.unranked else 0)
 
 
 def _print_receipt(receipt: Receipt, metrics: tuple[Metric, ...]) -> None:
-    print_table(
-        ("metric", "score"), ((metric, score_cell(receipt, metric, metrics)) for metric in receipt.scores)
-    )
+    print_score_table(receipt, metrics)
     print_record(
         {
             "submission": receipt.submission_id,
-            "model": model_cell(receipt),
+            "model": presented.model_text(receipt),
             "credits earned": receipt.credits_earned,
             "rows": receipt.rows,
             "scorer, truth": (receipt.scorer_version, receipt.truth_version),
@@ -401,5 +370,5 @@ def link(
         raise click.UsageError("nothing to change: give a link, or --remove one")
     with client() as server:
         sent = server.set_links(submission, **links)
-    rows = {"model": model_cell(sent), "code": sent.code_url, "paper": sent.paper_url}
+    rows = {"model": presented.model_text(sent), "code": sent.code_url, "paper": sent.paper_url}
     show_record(sent, rows)

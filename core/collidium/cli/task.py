@@ -12,7 +12,7 @@ import click
 from collidium.cli.context import on_platform
 from collidium.cli.options import DIRECTORY, EXISTING_FILE, complete_installed_tasks, json_option
 from collidium.cli.output import ColumnSpec, note, print_record, print_table, show_items, show_value
-from collidium.cli.tasks import print_card
+from collidium.cli.printing import print_card
 from collidium.errors import NotFound
 
 if TYPE_CHECKING:

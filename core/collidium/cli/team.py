@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.challenge.options import all_pages, name_argument, uses_options
-from collidium.cli.context import client
-from collidium.cli.options import json_option, limit_option
-from collidium.cli.output import ColumnSpec, json_wanted, note, show_items, show_record, show_value
-from collidium.cli.submissions import chosen_cell
-from collidium.cli.tasks import scores_cell
+from collidium.cli.context import all_pages, client
+from collidium.cli.options import challenge_argument, json_option, limit_option, uses_options
+from collidium.cli.output import json_wanted, show_items, show_record
+from collidium.cli.printing import show_invitation
+from collidium.presentation import submissions as sent
+from collidium.presentation.challenges import TEAMS
 
 if TYPE_CHECKING:
-    from collidium.client import Client, Invitation, Participation
+    from collidium.client import Participation
 
 
 @click.group()
@@ -30,7 +29,7 @@ def team() -> None:
 
 
 @team.command()
-@name_argument
+@challenge_argument
 @click.argument("team_name", metavar="TEAM")
 @json_option
 def new(name: str, team_name: str) -> None:
@@ -44,7 +43,7 @@ def new(name: str, team_name: str) -> None:
 
 
 @team.command()
-@name_argument
+@challenge_argument
 @json_option
 def show(name: str) -> None:
     """Show your team in challenge NAME, and whether you may submit.
@@ -57,7 +56,7 @@ def show(name: str) -> None:
 
 
 @team.command()
-@name_argument
+@challenge_argument
 @limit_option("submissions")
 @json_option
 def submissions(name: str, limit: int) -> None:
@@ -69,19 +68,11 @@ def submissions(name: str, limit: int) -> None:
     with client() as server:
         found = server.team_submissions(name, limit=limit).items
         cards = {} if json_wanted() else {card.name: card for card in server.tasks()}
-    columns: dict[str, ColumnSpec] = {
-        "submitted": "submitted_at",
-        "account": "hub_username",
-        "scores": scores_cell(cards),
-        "chosen": chosen_cell,
-        "no rank because": "unranked",
-        "submission": "submission_id",
-    }
-    show_items(found, columns)
+    show_items(found, sent.of_team(cards))
 
 
 @team.command("list")
-@name_argument
+@challenge_argument
 @json_option
 def list_(name: str) -> None:
     """List the teams of challenge NAME and their members, newest first.
@@ -90,11 +81,12 @@ def list_(name: str) -> None:
     collidium team list jets-2027
     """
     with client() as server:
-        show_teams(server, name)
+        found = list(all_pages(lambda cursor: server.teams(name, limit=1000, cursor=cursor)))
+    show_items(found, TEAMS)
 
 
 @team.command()
-@name_argument
+@challenge_argument
 @uses_options
 @json_option
 def invite(name: str, uses: int, expires_at: datetime | None) -> None:
@@ -109,7 +101,7 @@ def invite(name: str, uses: int, expires_at: datetime | None) -> None:
 
 
 @team.command()
-@name_argument
+@challenge_argument
 @click.argument("code")
 @json_option
 def join(name: str, code: str) -> None:
@@ -123,7 +115,7 @@ def join(name: str, code: str) -> None:
 
 
 @team.command()
-@name_argument
+@challenge_argument
 @json_option
 def leave(name: str) -> None:
     """Leave your team in challenge NAME, unless it has submitted.
@@ -136,7 +128,7 @@ def leave(name: str) -> None:
 
 
 @team.command()
-@name_argument
+@challenge_argument
 @click.argument("account")
 @json_option
 def remove(name: str, account: str) -> None:
@@ -149,28 +141,9 @@ def remove(name: str, account: str) -> None:
         _show(server.remove_from_team(name, account))
 
 
-def show_teams(server: Client, name: str) -> None:
-    """Print all teams of a challenge with their members."""
-    found = list(all_pages(lambda cursor: server.teams(name, limit=1000, cursor=cursor)))
-    show_items(found, {"team": "name", "captain": "captain", "members": "members"})
-
-
 def _show(found: Participation) -> None:
     own = found.team
     rows = {"challenge": found.challenge, "may submit": found.admitted, "team": own and own.name}
     if own:
         rows |= {"captain": own.captain, "members": own.members}
     show_record(found, rows)
-
-
-def show_invitation(server: Client, made: Invitation) -> None:
-    """Print an invitation, with its code on the last line. It is not shown again."""
-    show_value(made, partial(_print_invitation, server))
-
-
-def _print_invitation(server: Client, made: Invitation) -> None:
-    until = f"{made.expires_at:%Y-%m-%d %H:%M} UTC"
-    uses = f"Valid {made.uses} times" if made.uses > 1 else "Valid once"
-    note(f"{uses}, until {until}: collidium team join {made.challenge} {made.code}")
-    note(f"Or in a browser: {server.backend}/leaderboard/{made.challenge}/team?invitation={made.code}")
-    click.echo(made.code)

@@ -22,6 +22,7 @@ from collidium.hub.client import Hub, hub_failures, transfer_seconds
 from collidium.hub.download_store import DownloadStore
 from collidium.hub.reader import HubReader, TransientError
 from collidium.hub.repository import HubFile, Repository
+from collidium.presentation.quantities import size_text
 from collidium.runtime.progress import Progress
 
 if TYPE_CHECKING:
@@ -230,14 +231,6 @@ class _Download:
             if self._progress is not None and due:
                 self._report_after = monotonic() + _REPORT_SECONDS
                 self._progress(self._done, self._total)
-
-
-def size_text(count: int) -> str:
-    """Format a size: ``12.3 MB``."""
-    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if count >= unit:
-            return f"{count / unit:.1f} {name}"
-    return f"{count} B"
 
 
 async def download_model(hub: Hub, source: str, directory: Path) -> tuple[str, str]:

@@ -1,13 +1,25 @@
-"""How challenges are shown: what is left of quotas, and what a split of the events does."""
+"""How challenges are shown: columns of lists, what is left of quotas, and what a split of the events does."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from collidium.presentation.columns import LONGEST_NAME, ListColumn
 from collidium.presentation.quantities import minute_text, time_until
 
 if TYPE_CHECKING:
-    from collidium.records import Quota, Rescoring, SplitPreview
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from collidium.records import (
+        Challenge,
+        Quota,
+        Rescoring,
+        RosterEntry,
+        SplitPreview,
+        Team,
+        WaitingFile,
+    )
 
 
 def quota_text(quota: Quota) -> str:
@@ -51,3 +63,78 @@ def closing_text(preview: SplitPreview) -> str:
         f"With {preview.public_percent} per cent public, {closed} will accept no submissions until "
         f"{preview.challenge} {until}: its scores would reveal the events that are held back."
     )
+
+
+CHALLENGE: Final[ListColumn[Challenge]] = ListColumn("challenge", lambda one: one.name, longest=LONGEST_NAME)
+TASK: Final[ListColumn[Challenge]] = ListColumn("task", lambda one: one.task)
+STATE: Final[ListColumn[Challenge]] = ListColumn("state", lambda one: one.shown_state)
+OPENS: Final[ListColumn[Challenge]] = ListColumn("opens", lambda one: one.opens_at)
+CLOSES: Final[ListColumn[Challenge]] = ListColumn("closes", lambda one: one.closes_at)
+RESULTS: Final[ListColumn[Challenge]] = ListColumn("results", lambda one: one.results_at)
+PART: Final[ListColumn[Challenge]] = ListColumn("part", lambda one: one.phase)
+IN_COMMANDS: Final = (CHALLENGE, TASK, STATE, OPENS, CLOSES, RESULTS, PART)
+
+
+def in_console(minute: Callable[[datetime | None], str]) -> list[ListColumn[Challenge]]:
+    """Return the columns in the console; ``minute`` formats dates."""
+
+    def dated(column: ListColumn[Challenge]) -> ListColumn[Challenge]:
+        return ListColumn(column.title, column.value, lambda one: minute(column.value(one)))
+
+    counts: ListColumn[Challenge] = ListColumn("counts", lambda one: one.phase or "all")
+    return [CHALLENGE, STATE, dated(OPENS), dated(CLOSES), dated(RESULTS), counts, TASK]
+
+
+#: Participants, at a command.
+ROSTER: Final[list[ListColumn[RosterEntry]]] = [
+    ListColumn("account", lambda entry: entry.hub_username),
+    ListColumn("team", lambda entry: f"{entry.team} (captain)" if entry.captain else entry.team),
+    ListColumn("submissions", lambda entry: entry.submissions),
+    ListColumn("left", lambda entry: entry.submissions_left),
+    ListColumn("joined", lambda entry: entry.joined_at),
+    ListColumn("last", lambda entry: entry.last_submitted_at),
+    ListColumn("member", lambda entry: entry.member),
+    ListColumn("baseline", lambda entry: entry.baseline),
+]
+
+
+def role(entry: RosterEntry) -> str:
+    """Return the role of an account in a challenge."""
+    roles = {"baseline": entry.baseline, "captain": entry.captain, "member": entry.member}
+    return next((name for name, has_it in roles.items() if has_it), "")
+
+
+def roster_in_console(*, teams: bool) -> list[ListColumn[RosterEntry]]:
+    """Return the columns of participants in the console."""
+    team: ListColumn[RosterEntry] = ListColumn("team", lambda entry: entry.team, longest=LONGEST_NAME)
+    return [
+        ListColumn("account", lambda entry: entry.hub_username, longest=LONGEST_NAME),
+        *([team] if teams else []),
+        ListColumn("sent", lambda entry: entry.submissions, right=True),
+        ListColumn("left today", lambda entry: entry.submissions_left, right=True),
+        ListColumn("", role),
+        ListColumn("last", lambda entry: entry.last_submitted_at),
+        ListColumn("first", lambda entry: entry.joined_at),
+    ]
+
+
+#: Teams; the console shows since when, too.
+TEAMS: Final[list[ListColumn[Team]]] = [
+    ListColumn("team", lambda team: team.name, longest=LONGEST_NAME),
+    ListColumn("captain", lambda team: team.captain, longest=LONGEST_NAME),
+    ListColumn("members", lambda team: ", ".join(team.members)),
+]
+TEAMS_IN_CONSOLE: Final[list[ListColumn[Team]]] = [
+    *TEAMS,
+    ListColumn("since", lambda team: team.created_at),
+]
+#: Files that a rescoring or the end of a challenge waits for.
+WAITING: Final[list[ListColumn[WaitingFile]]] = [
+    ListColumn("submission", lambda file: file.submission_id),
+    ListColumn("account", lambda file: file.hub_username),
+    ListColumn("since", lambda file: file.since),
+    ListColumn("attempts", lambda file: file.attempts),
+    ListColumn("next", lambda file: file.retry_at),
+    ListColumn("left out", lambda file: file.left_out_at),
+    ListColumn("reason", lambda file: file.reason),
+]

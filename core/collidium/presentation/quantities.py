@@ -36,6 +36,43 @@ def written(value: float | None, error: float | None = None) -> str:
     return f"{_pair(*scaled, '({} ± {})')}\N{MULTIPLICATION SIGN}{power_of_ten(power)}"
 
 
+def size_text(count: int) -> str:
+    """Format a size: ``12.3 MB``."""
+    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} B"
+
+
+def duration_text(seconds: float) -> str:
+    """Format a duration: 4 s, 3 min, 2 h 10 min."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def amount_text(value: Decimal) -> str:
+    """Format credits or node-hours exactly, with thousands separators."""
+    return f"{value.normalize():,f}"
+
+
+def value_text(value: object) -> str:
+    """Format a value by its type; None and an empty text are a dash."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, datetime):
+        return minute_text(value)
+    if isinstance(value, Decimal):
+        return amount_text(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return written(value)
+    return str(value or "—")
+
+
 def time_until(moment: datetime) -> str:
     """Format the time until a moment in whole days, hours or minutes: ``3 days``, ``12 minutes``."""
     seconds = int((moment - datetime.now(UTC)).total_seconds())

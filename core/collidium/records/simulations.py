@@ -10,14 +10,14 @@ from collidium.order import Order
 from collidium.order import VariationLimits as VariationLimits
 from collidium.records.base import Credits, Record, Time
 
+#: States of a request, in order.
+REQUEST_STATES: Final = ("queued", "running", "completed", "failed", "cancelled")
 #: States in which a request has ended.
 TERMINAL_STATES: Final = frozenset({"completed", "failed", "cancelled"})
 #: What a user reads before ordering from a runner that is a mock, and with the order.
 NO_EVENTS: Final = "mock: no events are made"
 
-State = Annotated[
-    str, Meta(extra_json_schema={"enum": ["queued", "running", "completed", "failed", "cancelled"]})
-]
+State = Annotated[str, Meta(extra_json_schema={"enum": list(REQUEST_STATES)})]
 
 
 #: Whether the runner is a mock.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -20,7 +21,8 @@ from collidium.errors import (
     TooManyRequests,
     Unavailable,
 )
-from collidium.presentation.quantities import written
+from collidium.presentation import places
+from collidium.presentation.quantities import amount_text, duration_text, size_text, value_text, written
 from collidium.presentation.scores import origin_of, rank_text, score_text, team_word
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.assets import GUIDE, asset_address, guide_directory
@@ -37,6 +39,13 @@ NAVIGATION: Final = (
     ("/models", "Models"),
     ("/docs", "API"),
 )
+#: Formats of numbers, for all templates and their macros.
+FILTERS: Final[Mapping[str, Callable[..., str]]] = {
+    "amount": amount_text,
+    "duration": duration_text,
+    "shown": value_text,
+    "size": size_text,
+}
 
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
@@ -80,6 +89,9 @@ def _shared() -> dict[str, Any]:
         "no_events": NO_EVENTS,
         "order_text": order_text,
         "written": written,
+        "columns_of_board": places.on_page,
+        "columns_of_print": places.on_print,
+        "about_baselines": places.ABOUT_BASELINES,
         "score_text": score_text,
         "rank_text": rank_text,
         "origin_of": origin_of,

@@ -24,6 +24,7 @@ from collidium.client import (
     SimulationRequest,
 )
 from collidium.errors import CollidiumError, Conflict, Forbidden, InvalidInput
+from collidium.presentation.requests import STATES
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route
 from collidium_plugins.webapps.rendering import (
@@ -48,7 +49,6 @@ _FIELD_LENGTH: Final = 256
 #: Requests on the page of the form, and per page of all requests.
 LATEST: Final = 8
 PAGE: Final = 25
-STATES: Final = ("queued", "running", "completed", "failed", "cancelled")
 
 _REPO: Final = re.compile(r"https?://[^/]+(?:/[^/]+)*?/datasets/([\w.-]+/[\w.-]+)", re.ASCII)
 

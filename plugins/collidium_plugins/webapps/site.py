@@ -42,6 +42,7 @@ from collidium_plugins.webapps import (
 )
 from collidium_plugins.webapps.context import Route, Standalone
 from collidium_plugins.webapps.leaderboard import provenance
+from collidium_plugins.webapps.rendering import FILTERS
 from collidium_plugins.webapps.sign_in import forms
 from collidium_plugins.webapps.sign_in import routes as sign_in
 
@@ -68,6 +69,8 @@ def make_blueprints(settings: Settings, standalone: Standalone | None = None) ->
     """Make the pages of the server that they are mounted on, or of the server of ``standalone``."""
     blueprints = {prefix: make_blueprint(prefix, routes) for prefix, routes in PAGES.items()}
     blueprints["/web"].app_errorhandler(HTTPException)(_elsewhere)
+    for name, form in FILTERS.items():
+        blueprints["/web"].add_app_template_filter(form, name)
 
     @blueprints["/web"].while_app_serving
     async def serve() -> AsyncGenerator[None]:

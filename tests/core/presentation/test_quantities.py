@@ -13,9 +13,10 @@ from hypothesis import given
 from jinja2 import Environment, PackageLoader
 
 from collidium.presentation.challenges import quota_text, split_texts
-from collidium.presentation.quantities import time_until, written
+from collidium.presentation.quantities import amount_text, time_until, written
 from collidium.presentation.scores import origin_of, rank_text, score_text
 from collidium.records import Place, Quota, Rescoring
+from collidium_plugins.webapps.rendering import FILTERS
 from collidium_tasks.tracking_latency import TrackingLatencyTask
 
 
@@ -56,9 +57,7 @@ def test_any_finite_number_can_be_written(value: float, error: float | None) -> 
     [("0.000", "0"), ("0.250", "0.25"), ("100", "100"), ("12345.500", "12,345.5"), ("1E+6", "1,000,000")],
 )
 def test_credits_are_written_exactly(value: str, wanted: str) -> None:
-    templates = Environment(loader=PackageLoader("collidium_plugins.webapps"), autoescape=True)
-    macros: Any = templates.get_template("webapps/macros.html").module
-    assert macros.amount(Decimal(value)) == wanted
+    assert amount_text(Decimal(value)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -149,5 +148,6 @@ def test_baselines_show_no_rank() -> None:
 )
 def test_an_interval_repeats_no_rank(low: int, high: int, equal: bool, always: bool, wanted: str) -> None:
     templates = Environment(loader=PackageLoader("collidium_plugins.webapps"), autoescape=True)
+    templates.filters |= FILTERS
     macros: Any = templates.get_template("webapps/metrics.html").module
     assert macros.interval(place(rank_low=low, rank_high=high, may_be_equal=equal), always) == wanted

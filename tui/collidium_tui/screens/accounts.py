@@ -18,16 +18,16 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from collidium.errors import NotFound
+from collidium.presentation import requests, submissions
 from collidium_tui.screen import ConsoleScreen, ListData, ListsScreen, OpenedScreen
 from collidium_tui.screens.challenge import open_challenge
-from collidium_tui.screens.challenge.columns import model
 from collidium_tui.screens.requests.detail import RequestScreen
 from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, Question, needed
 from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import TYPED, plain
 
 if TYPE_CHECKING:
-    from collidium.client import Account, AsyncClient, Page, SimulationRequest, Submission, Transaction
+    from collidium.client import Account, AsyncClient, Page, Transaction
 
 #: Seconds without a key press before a search.
 SEARCH_PAUSE: Final = 0.3
@@ -110,8 +110,10 @@ class AccountScreen(OpenedScreen[ListData["Account"]], ListsScreen["Account"]):
 
     def tables(self) -> Iterable[Table[Any]]:
         yield Table(_LEDGER, lambda entry: str(entry.id), of="ledger entries", id="ledger")
-        yield Table(_REQUESTS, lambda request: request.request_id, of="requests", id="requests")
-        yield Table(_SUBMISSIONS, lambda sent: sent.submission_id, of="submissions", id="submissions")
+        yield Table(requests.OF_ACCOUNT, lambda request: request.request_id, of="requests", id="requests")
+        yield Table(
+            submissions.OF_ACCOUNT, lambda sent: sent.submission_id, of="submissions", id="submissions"
+        )
 
     async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[Account, Page[Any]]:
         name = self.account_name
@@ -154,26 +156,6 @@ _LEDGER: list[Column[Transaction]] = [
     Column("reason", lambda entry: entry.reason),
     Column("note", lambda entry: entry.note or ""),
     Column("for", lambda entry: entry.reference or ""),
-]
-_REQUESTS: list[Column[SimulationRequest]] = [
-    Column("state", lambda request: request.state),
-    Column("when", lambda request: request.created_at),
-    Column("channel", lambda request: request.channel),
-    Column("events", lambda request: request.events, right=True),
-    Column("pileup", lambda request: request.pileup, right=True),
-    Column("charged", lambda request: request.credits_charged, right=True),
-    Column("refunded", lambda request: request.credits_refunded, right=True),
-    Column("reason", lambda request: request.reason or ""),
-    Column("request", lambda request: request.request_id),
-]
-_SUBMISSIONS: list[Column[Submission]] = [
-    Column("task", lambda sent: sent.task),
-    Column("when", lambda sent: sent.submitted_at),
-    Column("earned", lambda sent: sent.credits_earned, right=True),
-    Column("verified", lambda sent: sent.verified_at),
-    Column("model", model),
-    Column("submission", lambda sent: sent.submission_id),
-    Column("no rank because", lambda sent: sent.unranked or ""),
 ]
 
 

@@ -7,20 +7,20 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from collidium.presentation import challenges, evaluations, submissions
+from collidium.presentation.evaluations import short_state
 from collidium_tui.screen import ConsoleScreen, ListsScreen
 from collidium_tui.screens.challenge import open_challenge
 from collidium_tui.screens.challenge.actions import close_challenge, verify
-from collidium_tui.screens.challenge.columns import scores
 from collidium_tui.widgets.form import Question
 from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import duration
 
 if TYPE_CHECKING:
-    from collidium.client import AsyncClient, Challenge, Evaluation, Page, Submission, TaskCard, TaskStatus
+    from collidium.client import AsyncClient, Evaluation, Page, TaskCard, TaskStatus
 
 
 class BenchmarksScreen(ListsScreen[None]):
@@ -43,38 +43,16 @@ class BenchmarksScreen(ListsScreen[None]):
         yield from self.lists()
 
     def tables(self) -> Iterable[Table[Any]]:
-        challenges: list[Column[Challenge]] = [
-            Column("challenge", lambda challenge: challenge.name, longest=24),
-            Column("state", lambda challenge: challenge.shown_state),
-            Column("opens", lambda one: one.opens_at, lambda one: self._minute(one.opens_at)),
-            Column("closes", lambda one: one.closes_at, lambda one: self._minute(one.closes_at)),
-            Column("results", lambda one: one.results_at, lambda one: self._minute(one.results_at)),
-            Column("counts", lambda challenge: challenge.phase or "all"),
-            Column("task", lambda challenge: challenge.task),
-        ]
+        listed = challenges.in_console(self._minute)
         tables: list[Table[Any]] = [
             Table(_TASKS, lambda task: task.name, of="tasks", id="tasks", fixed=1),
-            Table(challenges, lambda challenge: challenge.name, of="challenges", id="challenges", fixed=1),
+            Table(listed, lambda challenge: challenge.name, of="challenges", id="challenges", fixed=1),
         ]
         # Organisers can only read the challenges.
         yield from tables if self.session.status.overview else tables[::-1]
-        waiting: list[Column[Submission]] = [
-            Column("task", lambda sent: sent.task),
-            Column("account", lambda sent: sent.hub_username),
-            Column("when", lambda sent: sent.submitted_at),
-            Column("submission", lambda sent: sent.submission_id),
-            Column("scores", lambda sent: scores(sent, self.cards.get(sent.task))),
-            Column("no rank because", lambda sent: sent.unranked or ""),
-        ]
+        waiting = submissions.to_verify(self.cards)
         yield Table(waiting, lambda sent: sent.submission_id, of="to verify", id="waiting")
-        models: list[Column[Evaluation]] = [
-            Column("state", state),
-            Column("age", lambda run: run.received_at, lambda run: Text(self._age(run.received_at))),
-            Column("challenge", lambda run: run.challenge, longest=20),
-            Column("account", lambda run: run.hub_username, longest=16),
-            Column("machine", lambda run: run.machine or "", longest=16),
-            Column("evaluation", lambda run: run.evaluation_id),
-        ]
+        models = evaluations.in_console(self._age)
         yield Table(models, lambda run: run.evaluation_id, of="models", id="models", fixed=1)
 
     async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[None, Page[Any]]:
@@ -84,7 +62,7 @@ class BenchmarksScreen(ListsScreen[None]):
             return None, await client.challenges()
         if table.id == "models":
             return None, await client.admin_evaluations(limit=PAGE, cursor=table.cursor)
-        self.cards = {card.name: card for card in await client.tasks()}
+        self.cards.update({card.name: card for card in await client.tasks()})
         return None, await client.admin_submissions(unverified=True, limit=PAGE, cursor=table.cursor)
 
     def on_table_chosen(self, event: Table.Chosen) -> None:
@@ -117,8 +95,8 @@ class BenchmarksScreen(ListsScreen[None]):
     def _age(self, at: datetime) -> str:
         return duration(self.times.now() - at)
 
-    def _minute(self, at: datetime | None) -> Text:
-        return Text(self.times.show(at)[:16])
+    def _minute(self, at: datetime | None) -> str:
+        return self.times.show(at)[:16]
 
 
 _TASKS: list[Column[TaskStatus]] = [
@@ -132,20 +110,13 @@ _TASKS: list[Column[TaskStatus]] = [
 ]
 
 
-def state(run: Evaluation) -> str:
-    """Return the state, with the progress or the reason of a failure."""
-    if run.state == "running":
-        return f"running {run.events_done * 100 // max(run.events, 1)}%"
-    return f"{run.state}: {run.code}" if run.code else run.state
-
-
 async def operate_model(
     screen: ConsoleScreen[Any], run: Evaluation, action: Literal["cancel", "rerun"]
 ) -> None:
     """Cancel an evaluation or queue it again, after confirmation."""
     is_done = run.has_ended if action == "cancel" else run.state not in ("failed", "cancelled")
     if is_done:
-        screen.notify(f"The model is {state(run)}.", title=f"There is nothing to {action}")
+        screen.notify(f"The model is {short_state(run)}.", title=f"There is nothing to {action}")
         return
     if action == "cancel":
         consequence = "It is not scored. Its owner can submit it again; it counts for the quota of the day."
@@ -162,9 +133,9 @@ async def operate_model(
                 if action == "cancel"
                 else client.admin_rerun_evaluation(run.evaluation_id, idempotency_key=key)
             ),
-            lambda done: f"The model of {done.hub_username} is {state(done)}.",
+            lambda done: f"The model of {done.hub_username} is {short_state(done)}.",
         )
 
 
 def _of(run: Evaluation) -> str:
-    return f"Of {run.hub_username}, to {run.challenge}; {state(run)}. {run.reason or ''}\n\n"
+    return f"Of {run.hub_username}, to {run.challenge}; {short_state(run)}. {run.reason or ''}\n\n"

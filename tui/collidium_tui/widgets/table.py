@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import csv
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import count
@@ -17,6 +16,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from collidium.overrides.textual import DataTable
+from collidium.presentation.columns import ListColumn
 from collidium_tui.session import console_of
 from collidium_tui.widgets.text import cell, counted, shortened
 
@@ -32,18 +32,8 @@ PAGE: Final = 50
 _DESCENDING_FIRST: Final = (int, float, Decimal, datetime)
 
 
-@dataclass(frozen=True, slots=True)
-class Column(Generic[Row]):
-    """A column. ``value`` is used for sorting and export, and is shown by its type or by ``show``."""
-
-    title: str
-    value: Callable[[Row], Any]
-    show: Callable[[Row], Text] | None = None
-    #: Whether to align right, as numbers.
-    right: bool = False
-    width: int | None = None
-    #: Maximum width; longer values are shortened in the middle.
-    longest: int | None = None
+#: A column; what its ``show`` returns may have styles.
+Column = ListColumn
 
 
 class Table(DataTable[Text], Generic[Row]):
@@ -203,9 +193,10 @@ class Table(DataTable[Text], Generic[Row]):
             self.add_column(title, width=column.width)
 
     def _cell(self, column: Column[Row], row: Row) -> Text:
-        if column.show is not None:
-            return column.show(row)
-        text = cell(column.value(row), console_of(self).times)
+        shown = column.shown(row)
+        if isinstance(shown, Text):
+            return shown
+        text = cell(shown, console_of(self).times)
         if column.longest is not None:
             text = Text(shortened(text.plain, column.longest), no_wrap=True)
         text.justify = "right" if column.right else "left"

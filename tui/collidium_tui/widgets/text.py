@@ -6,12 +6,13 @@ import re
 import unicodedata
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
-from decimal import Decimal
 from typing import Any, Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 from textual.content import Content
+
+from collidium.presentation.quantities import value_text
 
 #: What can be typed or pasted into a field: no control characters, which the terminal would interpret.
 TYPED: Final = r"[^\x00-\x1f\x7f-\x9f]*"
@@ -53,19 +54,13 @@ def counted(number: int, things: str) -> str:
 
 def formatted(value: Any, times: Times) -> str:
     """Format a value by its type."""
-    if value is None:
+    if value is None or value == "":
         return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, datetime):
         return times.show(value)
-    if isinstance(value, Decimal):
-        return f"{value.normalize():,f}" if value else "0"
-    if isinstance(value, int):
-        return f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.4g}"
-    return str(value)
+    return value_text(value)
 
 
 def _now() -> datetime:

@@ -6,10 +6,11 @@ import click
 
 from collidium.cli.admin.actions import ban, freeze, grant, refund, unban, unfreeze
 from collidium.cli.context import client
-from collidium.cli.evaluations import STATES, show_evaluation, show_evaluations
-from collidium.cli.options import json_option, limit_option
+from collidium.cli.options import json_option, limit_option, state_option
 from collidium.cli.output import ColumnSpec, json_wanted, note, print_items, show_items, show_record
-from collidium.cli.requests import show_requests, state_option
+from collidium.cli.printing import show_evaluation
+from collidium.presentation import evaluations as models
+from collidium.presentation import requests as orders
 
 
 @click.group()
@@ -95,7 +96,7 @@ def failures(month: str | None) -> None:
 
 
 @admin.command()
-@state_option
+@state_option("requests", orders.STATES)
 @click.option("--user", metavar="NAME", help="Only requests of this account.")
 @click.option("--channel", help="Only requests of this channel.")
 @limit_option("requests")
@@ -108,7 +109,7 @@ def requests(state: str | None, user: str | None, channel: str | None, limit: in
     """
     with client() as server:
         page = server.admin_requests(state=state, user=user, channel=channel, limit=limit)
-    show_requests(page.items, accounts=True)
+    show_items(page.items, orders.in_commands(accounts=True))
     _note_more(page.next_cursor, limit)
 
 
@@ -116,7 +117,7 @@ def requests(state: str | None, user: str | None, channel: str | None, limit: in
 @click.argument("evaluation_id", metavar="[EVALUATION]", required=False)
 @click.option("--rerun", is_flag=True, help="Run EVALUATION again, which failed or was cancelled.")
 @click.option("--cancel", is_flag=True, help="Cancel EVALUATION.")
-@click.option("--state", type=click.Choice(STATES), help="Only evaluations in this state.")
+@state_option("evaluations", models.STATES)
 @click.option("--user", metavar="NAME", help="Only evaluations of this account.")
 @limit_option("evaluations")
 @json_option
@@ -137,7 +138,7 @@ def evaluations(
             show_evaluation(server, act(evaluation_id), wait=False)
             return
         page = server.admin_evaluations(state=state, user=user, limit=limit)
-    show_evaluations(page.items, accounts=True)
+    show_items(page.items, models.in_commands(accounts=True))
     _note_more(page.next_cursor, limit)
 
 

@@ -8,12 +8,12 @@ from typing import Final
 import click
 
 from collidium.cli.challenge import participants, running
-from collidium.cli.challenge.options import name_argument, show_challenge
+from collidium.cli.challenge.options import show_challenge
 from collidium.cli.context import client
-from collidium.cli.options import json_option
-from collidium.cli.output import ColumnSpec, json_wanted, print_text, show_items, show_value
-from collidium.cli.tasks import print_quota
+from collidium.cli.options import challenge_argument, json_option
+from collidium.cli.output import json_wanted, note, print_text, show_items, show_value
 from collidium.errors import Unauthenticated
+from collidium.presentation.challenges import IN_COMMANDS, quota_text
 
 
 class ChallengeGroup(click.Group):
@@ -54,20 +54,11 @@ def list_() -> None:
     """
     with client() as server:
         found = server.challenges().items
-    columns: dict[str, ColumnSpec] = {
-        "challenge": "name",
-        "task": "task",
-        "state": "shown_state",
-        "opens": "opens_at",
-        "closes": "closes_at",
-        "results": "results_at",
-        "part": "phase",
-    }
-    show_items(found, columns)
+    show_items(found, IN_COMMANDS)
 
 
 @challenge.command()
-@name_argument
+@challenge_argument
 @json_option
 def show(name: str) -> None:
     """Show a challenge: its dates, state, rules and announcements.
@@ -75,8 +66,6 @@ def show(name: str) -> None:
     \b
     collidium challenge show jets-2027
     """
-    from collidium.presentation.challenges import quota_text
-
     with client() as server:
         found = server.challenge(name)
         show_challenge(found)
@@ -86,7 +75,7 @@ def show(name: str) -> None:
 
 
 @challenge.command()
-@name_argument
+@challenge_argument
 @json_option
 def quota(name: str) -> None:
     """Show how many submissions to NAME you have left today, and when it closes.
@@ -96,11 +85,11 @@ def quota(name: str) -> None:
     """
     with client() as server:
         left = server.quota(name)
-    show_value(left, print_quota)
+    show_value(left, lambda left: note(quota_text(left)))
 
 
 @challenge.command()
-@name_argument
+@challenge_argument
 @click.option("--all", "every", is_flag=True, help="Include disqualified and withdrawn submissions.")
 @json_option
 def export(name: str, every: bool) -> None:

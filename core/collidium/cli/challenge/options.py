@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from collidium.cli.options import EXISTING_FILE, ConvertedType, ask, complete_tasks
+from collidium.cli.options import DATE, EXISTING_FILE, ask
 from collidium.cli.output import json_wanted, note, print_text, show_record
-from collidium.cli.tasks import data_lines
+from collidium.presentation.challenges import closing_text
+from collidium.presentation.tasks import data_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from collidium.client import Challenge, Client, Page
+    from collidium.client import Challenge, Client
 
-
-def _parse_date(text: str) -> datetime | None:
-    if text == "never":
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not written like 2027-06-30T12:00+02:00") from None
-    if moment.tzinfo is None:
-        written = moment.isoformat(timespec="auto" if moment.second or moment.microsecond else "minutes")
-        raise ValueError(f"{text!r} has no time zone: write {written}Z for UTC, or {written}+02:00")
-    return moment
-
-
-#: A date and time with a time zone; None for ``never``.
-DATE: Final = ConvertedType("DATE", _parse_date)
 
 preview_option = click.option("--preview", is_flag=True, help="Only show what would change.")
-name_argument = click.argument("name", shell_complete=complete_tasks)
 closes_option = click.option("--closes", "closes_at", type=DATE, help="When it closes; never: by command.")
-
-
-def uses_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add ``--uses`` and ``--until`` of an invitation."""
-    until = click.option("--until", "expires_at", type=DATE, help="When it expires; default: in 14 days.")
-    uses = click.option("--uses", type=click.IntRange(1, 10_000), default=1, help="How often it can be used.")
-    return uses(until(command))
 
 
 def fields_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -88,16 +64,6 @@ def fields_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def all_pages(ask: Callable[[str | None], Page[Any]]) -> Iterator[Any]:
-    """Yield the items of all pages."""
-    cursor = None
-    while True:
-        page = ask(cursor)
-        yield from page.items
-        if (cursor := page.next_cursor) is None:
-            return
-
-
 def given_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields whose options were given; a date given as ``never`` is None."""
     context = click.get_current_context()
@@ -115,8 +81,6 @@ def given_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def announce_split(server: Client, name: str, percent: int | None, *, yes: bool, **new: Any) -> None:
     """Say which tasks and challenges a public part closes, and ask on a terminal; raises click.Abort."""
-    from collidium.presentation.challenges import closing_text
-
     if percent is None:
         return
     if text := closing_text(server.admin_preview_split(name, percent, **new)):

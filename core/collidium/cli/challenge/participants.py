@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.challenge.options import (
-    all_pages,
-    announce_split,
-    name_argument,
-    preview_option,
+from collidium.cli.challenge.options import announce_split, preview_option
+from collidium.cli.context import all_pages, client
+from collidium.cli.options import (
+    EXISTING_FILE,
+    challenge_argument,
+    json_option,
+    key_option,
+    limit_option,
     uses_options,
+    yes_option,
 )
-from collidium.cli.context import client
-from collidium.cli.options import EXISTING_FILE, json_option, key_option, limit_option, yes_option
 from collidium.cli.output import (
     ColumnSpec,
     cell,
@@ -29,15 +31,17 @@ from collidium.cli.output import (
     show_message,
     show_value,
 )
+from collidium.cli.printing import show_invitation
 from collidium.cli.progress import progress_bar
-from collidium.cli.tasks import score_cell
+from collidium.presentation import challenges
+from collidium.presentation import submissions as sent
 
 if TYPE_CHECKING:
     from collidium.client import Ranking, Rescoring
 
 
 @click.command()
-@name_argument
+@challenge_argument
 @click.option("--user", metavar="ACCOUNT", help="Only submissions of this account.")
 @limit_option("submissions")
 @json_option
@@ -50,22 +54,11 @@ def submissions(name: str, user: str | None, limit: int) -> None:
     with client() as server:
         found = server.admin_challenge_submissions(name, user=user, limit=limit).items
         card = None if json_wanted() else server.challenge(name).card
-    primary = card.primary_metric if card else ""
-    columns: dict[str, ColumnSpec] = {
-        "submission": "submission_id",
-        "account": "hub_username",
-        "team": "team",
-        "submitted": "submitted_at",
-        primary: lambda sent: score_cell(sent, primary, card.metrics if card else ()),
-        "chosen": "chosen_at",
-        "no rank because": "unranked",
-        "credits": "credits_earned",
-    }
-    show_items(found, columns)
+    show_items(found, sent.of_challenge(card) if card else ())
 
 
 @click.command()
-@name_argument
+@challenge_argument
 @limit_option("accounts", default=1000)
 @json_option
 def roster(name: str, limit: int) -> None:
@@ -78,21 +71,11 @@ def roster(name: str, limit: int) -> None:
     """
     with client() as server:
         found = server.admin_roster(name, limit=limit).items
-    columns: dict[str, ColumnSpec] = {
-        "account": "hub_username",
-        "team": lambda entry: f"{entry.team} (captain)" if entry.captain else entry.team,
-        "submissions": "submissions",
-        "left": "submissions_left",
-        "joined": "joined_at",
-        "last": "last_submitted_at",
-        "member": "member",
-        "baseline": "baseline",
-    }
-    show_items(found, columns)
+    show_items(found, challenges.ROSTER)
 
 
 @click.command()
-@name_argument
+@challenge_argument
 @click.argument("submission_id", metavar="SUBMISSION")
 @click.option("--reason", required=True, help="Reason; it is public.")
 @click.option(
@@ -122,7 +105,7 @@ def disqualify(
 
 
 @click.command()
-@name_argument
+@challenge_argument
 @click.argument("submission_id", metavar="SUBMISSION")
 @preview_option
 @key_option
@@ -142,7 +125,7 @@ def reinstate(name: str, submission_id: str, preview: bool, idempotency_key: str
 
 
 @click.command()
-@name_argument
+@challenge_argument
 @click.option(
     "--public",
     "percent",
@@ -167,7 +150,6 @@ def rescore(
     collidium challenge rescore jets-2027 --apply
     collidium challenge rescore jets-2027 --public 30 --apply
     """
-    from collidium.presentation.challenges import split_texts
     from collidium.records import Ranking
 
     with client() as server, progress_bar("Scoring (submissions)") as progress:
@@ -192,7 +174,7 @@ def rescore(
     elif not found.problem:
         for submission_id, reason in found.unscored.items():
             note(f"{submission_id} cannot be scored again: {reason}")
-        for text in split_texts(found):
+        for text in challenges.split_texts(found):
             note(text)
         _print_ranking(Ranking(found.challenge, found.applies, found.changes))
     if found.problem:
@@ -201,7 +183,7 @@ def rescore(
 
 
 @click.command()
-@name_argument
+@challenge_argument
 @click.option("--leave-out", "left_out", metavar="SUBMISSION", help="Wait for it no longer; needs --reason.")
 @click.option("--reason", help="Why it is left out; for the audit log, and with the submission.")
 @click.option("--retry", is_flag=True, help="Try all of them again, now and for another day.")
@@ -229,24 +211,15 @@ def waiting(
             done = server.admin_leave_out(name, left_out, reason, idempotency_key=idempotency_key)
             show_message(done, f"{done.submission_id} of {done.hub_username} is left out.")
         else:
-            columns = {
-                "submission": "submission_id",
-                "account": "hub_username",
-                "since": "since",
-                "attempts": "attempts",
-                "next": "retry_at",
-                "left out": "left_out_at",
-                "reason": "reason",
-            }
             if retry:
                 found = server.admin_retry_waiting(name, idempotency_key=idempotency_key)
             else:
                 found = server.admin_waiting_files(name)
-            show_items(list(found), columns)
+            show_items(list(found), challenges.WAITING)
 
 
 @click.command()
-@name_argument
+@challenge_argument
 @click.option("--add", metavar="ACCOUNTS", help="Accounts to add, separated by commas.")
 @click.option(
     "--csv",
@@ -283,7 +256,7 @@ def members(
 
 
 @click.command()
-@name_argument
+@challenge_argument
 @click.option("--remove", metavar="ACCOUNT", help="Remove an account from its team.")
 @click.option("--dissolve", metavar="TEAM", help="Dissolve this team.")
 @key_option
@@ -298,8 +271,6 @@ def teams(name: str, remove: str | None, dissolve: str | None, idempotency_key: 
     collidium challenge teams jets-2027 --remove bob
     collidium challenge teams jets-2027 --dissolve "Team Ωμέγα"
     """
-    from collidium.cli.team import show_teams
-
     if remove is not None and dissolve is not None:
         raise click.UsageError("give one of --remove and --dissolve")
     with client() as server:
@@ -311,11 +282,12 @@ def teams(name: str, remove: str | None, dissolve: str | None, idempotency_key: 
             alone = f"; competing alone now: {', '.join(was.members)}" if was.members else ""
             show_message(was, f"{was.name} is dissolved{alone}.")
         else:
-            show_teams(server, name)
+            found = list(all_pages(lambda cursor: server.teams(name, limit=1000, cursor=cursor)))
+            show_items(found, challenges.TEAMS)
 
 
 @click.command()
-@name_argument
+@challenge_argument
 @uses_options
 @json_option
 def invite(name: str, uses: int, expires_at: datetime | None) -> None:
@@ -324,8 +296,6 @@ def invite(name: str, uses: int, expires_at: datetime | None) -> None:
     \b
     collidium challenge invite jets-2027 --uses 30 --until 2027-06-10T12:00+02:00
     """
-    from collidium.cli.team import show_invitation
-
     with client() as server:
         show_invitation(server, server.admin_invite(name, uses=uses, expires_at=expires_at))
 

@@ -12,11 +12,10 @@ from collidium.cli.challenge.options import (
     closes_option,
     fields_options,
     given_fields,
-    name_argument,
     show_challenge,
 )
 from collidium.cli.context import client
-from collidium.cli.options import complete_tasks, json_option, key_option, yes_option
+from collidium.cli.options import challenge_argument, complete_tasks, json_option, key_option, yes_option
 from collidium.cli.output import note, show_value
 
 #: Number of an announcement, 1 for the latest.
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@name_argument
+@challenge_argument
 @click.option("--task", required=True, shell_complete=complete_tasks, help="The task.")
 @click.option(
     "--truth", "truth_version", help="Version of `truth list`; default: that of the task's own challenge."
@@ -62,7 +61,7 @@ def new(
 
 
 @click.command()
-@name_argument
+@challenge_argument
 @click.option("--task", required=True, shell_complete=complete_tasks, help="The task.")
 @click.option(
     "--events", "train", type=click.IntRange(0, 90_000), required=True, help="Training events, with truth."
@@ -140,7 +139,7 @@ def create(
 
 
 @click.command()
-@name_argument
+@challenge_argument
 @fields_options
 @click.option("--announce", "announcement", help="Add an announcement, in Markdown, to its page.")
 @click.option("--correct", nargs=2, type=(NUMBER, str), metavar="N TEXT", help="Correct announcement N.")
@@ -191,7 +190,7 @@ def edit(
 
 
 @click.command()
-@name_argument
+@challenge_argument
 @key_option
 @json_option
 def close(name: str, idempotency_key: str | None) -> None:
@@ -212,7 +211,7 @@ def close(name: str, idempotency_key: str | None) -> None:
 
 
 @click.command("open")
-@name_argument
+@challenge_argument
 @closes_option
 @key_option
 @json_option
@@ -226,7 +225,7 @@ def open_(name: str, closes_at: datetime | None, idempotency_key: str | None) ->
 
 
 @click.command()
-@name_argument
+@challenge_argument
 @closes_option
 @key_option
 @json_option

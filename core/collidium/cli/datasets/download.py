@@ -90,7 +90,7 @@ def download(
 
 
 def _print_fetched(fetched: Fetched) -> None:
-    from collidium.hub.downloads import size_text
+    from collidium.presentation.quantities import size_text
 
     click.echo(fetched.directory)
     count = sum(map(len, fetched.shards.values()))
@@ -186,7 +186,7 @@ def export(
 
 
 def _print_exported(made: Exported) -> None:
-    from collidium.hub.downloads import size_text
+    from collidium.presentation.quantities import size_text
 
     click.echo(made.file)
     files = f" in {made.files} files" if made.files > 1 else ""

@@ -52,7 +52,7 @@ def list_(source: str | None, limit: int, hub: str | None, revision: str | None)
         _list_repositories(hub, limit)
         return
     from collidium.datasets import list_configs
-    from collidium.hub.downloads import size_text
+    from collidium.presentation.quantities import size_text
 
     columns: dict[str, ColumnSpec] = {
         "config": "config",
@@ -94,7 +94,7 @@ def tables(source: str, config: str | None, show_shards: bool, hub: str | None, 
     collidium datasets tables ./events --shards
     """
     from collidium.datasets import list_tables
-    from collidium.hub.downloads import size_text
+    from collidium.presentation.quantities import size_text
 
     found = list_tables(locate_source(source, hub, revision), config)
     columns: dict[str, ColumnSpec] = {
@@ -112,7 +112,7 @@ def tables(source: str, config: str | None, show_shards: bool, hub: str | None, 
 
 
 def _print_shards(found: Sequence[TableEntry]) -> None:
-    from collidium.hub.downloads import size_text
+    from collidium.presentation.quantities import size_text
 
     print_table(
         ("table", "shard", "size", "events", "range"),
@@ -191,7 +191,7 @@ def _columns(found: Catalogue, config: str | None, table: str) -> list[dict[str,
 
 
 def _print_about(about: dict[str, Any], configs: list[ConfigEntry]) -> None:
-    from collidium.hub.downloads import size_text
+    from collidium.presentation.quantities import size_text
 
     size = size_text(sum(entry.bytes for entry in configs))
     shown = {name.replace("_", " "): value for name, value in about.items()}

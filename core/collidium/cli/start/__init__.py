@@ -20,8 +20,8 @@ import click
 from collidium.cli.context import client
 from collidium.cli.options import complete_tasks, json_option
 from collidium.cli.output import json_wanted, note, show_value
-from collidium.cli.tasks import data_lines
 from collidium.errors import InvalidInput
+from collidium.presentation.tasks import data_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,14 +10,15 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static, TabbedContent, TabPane
 
+from collidium.presentation import challenges, places, submissions
 from collidium_tui.screen import ConsoleScreen, ListData, ListsScreen, OpenedScreen
-from collidium_tui.screens.challenge import actions, columns
+from collidium_tui.screens.challenge import actions
 from collidium_tui.widgets.form import Field, Form
 from collidium_tui.widgets.table import PAGE, Table
 from collidium_tui.widgets.text import counted
 
 if TYPE_CHECKING:
-    from collidium.client import AsyncClient, Challenge, Page, WaitingFile
+    from collidium.client import AsyncClient, Challenge, Page, TaskCard, WaitingFile
 
 
 async def open_challenge(screen: ConsoleScreen[Any], name: str) -> None:
@@ -30,6 +31,17 @@ def waiting_text(files: Sequence[WaitingFile]) -> str:
     """Describe the files that a challenge waits for."""
     stopped = ", no longer tried" if files[0].retry_at is None else ""
     return f"{counted(len(files), 'files')}: {files[0].reason}{stopped}"
+
+
+def about(card: TaskCard) -> list[str]:
+    """Return what currently counts, for the line above the lists."""
+    phase = {"public": f"public phase: {card.public_percent}% of the events count", "final": "final phase"}
+    return [
+        "accepts submissions" if card.accepts_submissions else f"accepts NO submissions: {card.reason}",
+        *([phase.get(card.phase, card.phase)] if card.phase else []),
+        f"scorer {card.scorer_version}",
+        f"truth {card.truth_version or 'none'}",
+    ]
 
 
 class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challenge"]):
@@ -69,17 +81,15 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
         yield from self.lists()
 
     def tables(self) -> Iterable[Table[Any]]:
-        card, team = self.challenge.card, [columns.TEAM] * self._has_teams
-        submissions = columns.submissions(card)
-        places = columns.places(card) if card else submissions
-        places = [*places[:2], *team, *places[2:]]
-        yield Table(places, lambda place: place.submission_id, of="places", id="places", fixed=2)
-        sent = [*submissions[:2], *team, *submissions[2:]]
+        card, teams = self.challenge.card, self._has_teams
+        sent = submissions.in_console({self.challenge.task: card} if card else {}, teams=teams)
+        board: list[Any] = [*(places.in_console(card, teams=teams) if card else sent)]
+        yield Table(board, lambda place: place.submission_id, of="places", id="places", fixed=2)
         yield Table(sent, lambda sent: sent.submission_id, of="submissions", id="sent", fixed=1)
-        roster = [*columns.ROSTER[:1], *team, *columns.ROSTER[1:]]
+        roster = challenges.roster_in_console(teams=teams)
         yield Table(roster, lambda entry: entry.hub_username, of="participants", id="roster", fixed=1)
-        if self._has_teams:
-            yield Table(columns.TEAMS, lambda team: team.name, of="teams", id="teams", fixed=1)
+        if teams:
+            yield Table(challenges.TEAMS_IN_CONSOLE, lambda team: team.name, of="teams", id="teams", fixed=1)
 
     async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[Challenge, Page[Any]]:
         name = self.challenge.name
@@ -103,7 +113,7 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
             f"{head.name}: {head.title}",
             head.shown_state,
             *(f"{name} {self.times.show(at)}" for name, at in dates if at is not None),
-            *(columns.about(head.card) if head.card else []),
+            *(about(head.card) if head.card else []),
             *([f"waiting: {waiting_text(self.waiting)}"] if self.waiting else []),
             *([f"ONLY {self.user}"] if self.user else []),
         ]

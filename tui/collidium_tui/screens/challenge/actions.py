@@ -18,8 +18,8 @@ from textual.worker import Worker
 
 from collidium.errors import CollidiumError, NotFound
 from collidium.presentation.challenges import closing_text, split_texts
+from collidium.presentation.scores import submitted_score
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.screens.challenge.columns import score
 from collidium_tui.session import console_of
 from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, Question, needed
 from collidium_tui.widgets.text import counted, plain
@@ -78,7 +78,8 @@ def self_reported_scores(sent: Submission, card: TaskCard) -> list[str]:
     for metric in card.metrics:
         if metric.self_reported:
             pays = f"pays {metric.reward:,} credits if it is the best" if metric.reward else "pays nothing"
-            lines.append(f"{metric.name}: {score(sent, metric.name, ())}; {pays}")
+            value = submitted_score(sent, metric.name, ()) if metric.name in sent.scores else "none"
+            lines.append(f"{metric.name}: {value}; {pays}")
     return lines
 
 

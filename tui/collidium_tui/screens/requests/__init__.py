@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -15,10 +14,11 @@ from textual.widgets import Input, Label, Select, Static
 
 from collidium.client import Page, SimulationRequest
 from collidium.errors import NotFound
+from collidium.presentation import requests
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.screens.requests.detail import STATES, RequestScreen, cancel, state
-from collidium_tui.widgets.table import PAGE, Column, Table
-from collidium_tui.widgets.text import TYPED, cell, plain
+from collidium_tui.screens.requests.detail import RequestScreen, cancel
+from collidium_tui.widgets.table import PAGE, Table
+from collidium_tui.widgets.text import TYPED, plain
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient
@@ -64,7 +64,7 @@ class Filters(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Label("state ")
-        states = [(state, state) for state in STATES]
+        states = [(state, state) for state in requests.STATES]
         yield Select(states, prompt="any", compact=True, id="state")
         yield Label(" account ")
         yield Input(
@@ -145,7 +145,8 @@ class RequestsScreen(ConsoleScreen[Listed]):
     def content(self) -> ComposeResult:
         yield Filters()
         yield Static(id="note")
-        yield Table(self._columns(), lambda request: request.request_id, of="requests")
+        columns = requests.in_console(lambda at: self.times.brief(at))
+        yield Table(columns, lambda request: request.request_id, of="requests")
 
     async def fetch(self, client: AsyncClient) -> Listed:
         wanted = self.query_one(Filters).current
@@ -196,25 +197,3 @@ class RequestsScreen(ConsoleScreen[Listed]):
         request = self.query_one(Table).current
         if request is not None:
             self.act(partial(cancel, self, request))
-
-    # -- inside ---------------------------------------------------------------------------------------
-
-    def _columns(self) -> list[Column[SimulationRequest]]:
-        """Return the columns, the most important in the first 80 cells."""
-        return [
-            Column("request", lambda request: request.request_id, self._short_id, width=8),
-            Column("state", state, width=10),
-            Column("account", lambda request: request.hub_username, width=13),
-            Column("channel", lambda request: request.channel, width=12),
-            Column("events", lambda request: request.events, right=True, width=7),
-            Column("pu", lambda request: request.pileup, right=True, width=3),
-            Column("ordered", lambda request: request.created_at, self._ordered, width=11),
-            Column("credits", lambda request: request.credits_charged, right=True, width=9),
-            Column("reason", lambda request: request.reason),
-        ]
-
-    def _short_id(self, request: SimulationRequest) -> Text:
-        return cell(request.request_id[:8], self.times)
-
-    def _ordered(self, request: SimulationRequest) -> Text:
-        return cell(self.times.brief(request.created_at), self.times)

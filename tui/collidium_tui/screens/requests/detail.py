@@ -13,6 +13,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from collidium.client import NO_EVENTS, Moment, OperatedRequest, OutputFile, Page, order_text
+from collidium.presentation.requests import short_state
 from collidium_tui.screen import ListData, ListsScreen, OpenedScreen
 from collidium_tui.widgets.form import Question
 from collidium_tui.widgets.table import Column, Table
@@ -108,7 +109,7 @@ def _outcome(request: SimulationRequest) -> str:
 def _question(request: SimulationRequest) -> Question:
     return Question(
         f"Cancel request {request.request_id}",
-        f"{order_text(request)}; ordered by {request.hub_username}, {state(request)}.\n\n"
+        f"{order_text(request)}; ordered by {request.hub_username}, {short_state(request)}.\n\n"
         f"Its job is stopped and makes no dataset. The unused part of the "
         f"{request.credits_charged:,} credits is refunded to {request.hub_username}. "
         "The timeline and the audit log record that an operator cancelled it.",
@@ -156,7 +157,7 @@ def record(request: OperatedRequest, times: Times) -> Grid:
 
 def _state(request: OperatedRequest, times: Times) -> str:
     since = request.finished_at or request.started_at
-    ordered = f"{state(request)}, ordered {times.show(request.created_at)}"
+    ordered = f"{short_state(request)}, ordered {times.show(request.created_at)}"
     return f"{ordered}, since {times.show(since)}" if since is not None else ordered
 
 
@@ -193,11 +194,3 @@ def _files(request: OperatedRequest) -> str:
     """Return the endpoint of the output files, if there may be some."""
     collected = request.step == "publish" or (request.state == "completed" and not request.output_is_mock)
     return f"GET /admin/requests/{request.request_id}/output" if collected else ""
-
-
-STATES: Final = ("queued", "running", "completed", "failed", "cancelled")
-
-
-def state(request: SimulationRequest) -> str:
-    """Return the state, or that it is being cancelled."""
-    return "cancelling" if request.cancel_requested and not request.has_ended else request.state
