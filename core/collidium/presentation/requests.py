@@ -79,12 +79,6 @@ def in_console(brief: Callable[[datetime], str]) -> list[ListColumn[SimulationRe
 #: Of one account, for operators.
 OF_ACCOUNT: Final[list[ListColumn[SimulationRequest]]] = [
     ListColumn("state", lambda request: request.state),
-    ORDERED.titled("when"),
-    CHANNEL,
-    EVENTS,
-    PILEUP,
-    CREDITS.titled("charged"),
-    REFUNDED,
-    REASON,
-    REQUEST,
+    *[ORDERED.titled("when"), CHANNEL, EVENTS, PILEUP],
+    *[CREDITS.titled("charged"), REFUNDED, REASON, REQUEST],
 ]

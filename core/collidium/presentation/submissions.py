@@ -79,17 +79,9 @@ def primary_score(card: TaskCard) -> ListColumn[Submission]:
 
 def own(cards: Mapping[str, TaskCard], listed: Sequence[Submission]) -> list[ListColumn[Submission]]:
     """Return the columns of an account's own submissions, without those that are empty."""
-    return [
-        SUBMISSION,
-        TASK,
-        *([CHALLENGE] if any(map(challenge_apart, listed)) else []),
-        scores(cards),
-        UNRANKED,
-        *([CHOSEN] if any(map(chosen_at, listed)) else []),
-        CREDITS,
-        MODEL,
-        SUBMITTED,
-    ]
+    challenge = [CHALLENGE] if any(map(challenge_apart, listed)) else []
+    chosen = [CHOSEN] if any(map(chosen_at, listed)) else []
+    return [SUBMISSION, TASK, *challenge, scores(cards), UNRANKED, *chosen, CREDITS, MODEL, SUBMITTED]
 
 
 def of_team(cards: Mapping[str, TaskCard]) -> list[ListColumn[Submission]]:
@@ -114,10 +106,7 @@ _EARNED: Final = CREDITS.titled("earned")
 def in_console(cards: Mapping[str, TaskCard], *, teams: bool) -> list[ListColumn[Submission]]:
     """Return the columns of all submissions to a challenge, for organisers in the console."""
     unranked = ListColumn(UNRANKED.title, UNRANKED.value, longest=LONGEST_REASON)
-    return [
-        ACCOUNT,
-        unranked,
-        *([TEAM] if teams else []),
+    shown: list[ListColumn[Submission]] = [
         _WHEN,
         scores(cards),
         _EARNED,
@@ -126,6 +115,7 @@ def in_console(cards: Mapping[str, TaskCard], *, teams: bool) -> list[ListColumn
         MODEL,
         SUBMISSION,
     ]
+    return [ACCOUNT, unranked, *([TEAM] if teams else []), *shown]
 
 
 def to_verify(cards: Mapping[str, TaskCard]) -> list[ListColumn[Submission]]:
@@ -135,12 +125,6 @@ def to_verify(cards: Mapping[str, TaskCard]) -> list[ListColumn[Submission]]:
 
 
 #: Of one account, for operators.
-OF_ACCOUNT: Final[list[ListColumn[Submission]]] = [
-    TASK,
-    _WHEN,
-    _EARNED,
-    VERIFIED,
-    MODEL,
-    SUBMISSION,
-    UNRANKED,
-]
+OF_ACCOUNT: Final[tuple[ListColumn[Submission], ...]] = (
+    *(TASK, _WHEN, _EARNED, VERIFIED, MODEL, SUBMISSION, UNRANKED),
+)
