@@ -18,6 +18,7 @@ from textual.worker import Worker, WorkerFailed
 
 from collidium.errors import CollidiumError, ConfigurationError
 from collidium.overrides.textual import ConsoleApp
+from collidium.presentation import consequences
 from collidium_tui import logs
 from collidium_tui.frame import Help, Login, keys_of
 from collidium_tui.screens import SCREENS, CreateScreen, create_or_explain, import_screen
@@ -41,14 +42,13 @@ _MAYBE_DONE: Final = "The action may have been done: check the ledger or the aud
 
 _FREEZE: Final = Question(
     "Freeze the platform",
-    "New simulation requests of all accounts are rejected (503) until the platform is unfrozen. "
-    "Running requests continue, and submissions to benchmarks are still accepted.",
+    consequences.FREEZE,
     "Freeze",
     reversible=True,
 )
 _UNFREEZE: Final = Question(
     "Unfreeze the platform",
-    "New simulation requests are accepted and charged again.",
+    consequences.UNFREEZE,
     "Unfreeze",
     reversible=True,
 )

@@ -27,6 +27,7 @@ from collidium.cli.output import (
 from collidium.cli.printing import print_score_table, print_scores, show_evaluation
 from collidium.cli.progress import progress_bar
 from collidium.errors import CollidiumError, Forbidden
+from collidium.presentation import consequences
 from collidium.presentation import submissions as presented
 from collidium.presentation.challenges import quota_text
 from collidium.presentation.evaluations import cost_facts
@@ -169,8 +170,7 @@ def withdraw(submission_id: str, yes: bool) -> None:
     collidium withdraw 0123456789abcdef0123456789abcdef --yes
     """
     with client() as server:
-        lost = "It no longer counts, and the day's submission is not given back."
-        ask(f"Withdraw {submission_id} permanently? {lost}", yes=yes)
+        ask(f"Withdraw {submission_id}? {consequences.WITHDRAW}", yes=yes)
         sent = server.withdraw(submission_id)
     show_message(sent, f"Withdrawn from {sent.challenge}: {submission_id}.")
 

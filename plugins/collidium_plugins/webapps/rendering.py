@@ -21,7 +21,7 @@ from collidium.errors import (
     TooManyRequests,
     Unavailable,
 )
-from collidium.presentation import places
+from collidium.presentation import consequences, places
 from collidium.presentation.quantities import amount_text, duration_text, size_text, value_text, written
 from collidium.presentation.scores import origin_of, rank_text, score_text, team_word
 from collidium_plugins.webapps import context
@@ -92,6 +92,7 @@ def _shared() -> dict[str, Any]:
         "columns_of_board": places.on_page,
         "columns_of_print": places.on_print,
         "about_baselines": places.ABOUT_BASELINES,
+        "consequences": consequences,
         "score_text": score_text,
         "rank_text": rank_text,
         "origin_of": origin_of,

@@ -18,7 +18,7 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from collidium.errors import NotFound
-from collidium.presentation import requests, submissions
+from collidium.presentation import consequences, requests, submissions
 from collidium_tui.screen import ConsoleScreen, ListData, ListsScreen, OpenedScreen
 from collidium_tui.screens.challenge import open_challenge
 from collidium_tui.screens.requests.detail import RequestScreen
@@ -226,10 +226,7 @@ async def grant(screen: ConsoleScreen[Any], name: str) -> None:
 
 async def ban(screen: ConsoleScreen[Any], name: str) -> None:
     """Ban an account, or a name that has not signed in, after asking for the reason."""
-    consequence = (
-        "All calls of this account are rejected (403) until it is unbanned. Its simulation requests "
-        "continue: cancel them on the screen Requests if needed."
-    )
+    consequence = f"{consequences.BAN}: cancel them on the screen Requests if needed."
     if not await _is_known(screen, name):
         consequence = "This name has not signed in yet: it is banned in advance. " + consequence
     field = Field("reason", "Reason", needed, hint="kept in the audit log", max_length=LONGEST_NOTE)
@@ -243,9 +240,7 @@ async def ban(screen: ConsoleScreen[Any], name: str) -> None:
 
 async def unban(screen: ConsoleScreen[Any], name: str) -> None:
     """Unban an account after confirmation."""
-    question = Question(
-        f"Unban {name}", "Calls of this account are accepted again.", "Unban", reversible=True
-    )
+    question = Question(f"Unban {name}", consequences.UNBAN, "Unban", reversible=True)
     if await screen.confirm(question):
         await screen.perform(
             lambda client, key: client.admin_ban(name, False, idempotency_key=key),

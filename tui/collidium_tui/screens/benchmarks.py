@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from collidium.presentation import challenges, evaluations, submissions
+from collidium.presentation import challenges, consequences, evaluations, submissions
 from collidium.presentation.evaluations import short_state
 from collidium_tui.screen import ConsoleScreen, ListsScreen
 from collidium_tui.screens.challenge import open_challenge
@@ -119,12 +119,10 @@ async def operate_model(
         screen.notify(f"The model is {short_state(run)}.", title=f"There is nothing to {action}")
         return
     if action == "cancel":
-        consequence = "It is not scored. Its owner can submit it again; it counts for the quota of the day."
-        if run.price:
-            consequence += f" The {run.price:,} credits are refunded if it is not running yet."
+        consequence = consequences.cancel_model(run)
         question = Question(f"Cancel the model {run.evaluation_id}", _of(run) + consequence, "Cancel it")
     else:
-        consequence = "It is queued again, at no further cost."
+        consequence = consequences.RERUN_MODEL
         question = Question(f"Run the model {run.evaluation_id} again", _of(run) + consequence, "Run it")
     if await screen.confirm(question):
         await screen.perform(

@@ -20,6 +20,7 @@ from collidium.cli.output import (
     show_message,
     show_value,
 )
+from collidium.presentation import consequences
 
 if TYPE_CHECKING:
     from collidium.client import Operator, Refunds
@@ -39,7 +40,7 @@ def freeze(what_for: str | None, yes: bool, idempotency_key: str | None) -> None
     collidium admin freeze --note "the hub is down"
     """
     with client() as server:
-        ask(f"Freeze {server.backend}? No events can be ordered until it is unfrozen.", yes=yes)
+        ask(f"Freeze {server.backend}? {consequences.FREEZE}", yes=yes)
         frozen = server.admin_freeze(note=what_for, idempotency_key=idempotency_key)
     show_message(frozen, "Frozen: no new simulation requests are accepted.")
 
@@ -99,7 +100,7 @@ def ban(account: str, what_for: str | None, yes: bool, idempotency_key: str | No
     collidium admin ban mallory --note "ordered in a loop"
     """
     with client() as server:
-        ask(f"Ban {account}? Its running jobs continue; all its calls are rejected.", yes=yes)
+        ask(f"Ban {account}? {consequences.BAN}.", yes=yes)
         banned = server.admin_ban(account, note=what_for, idempotency_key=idempotency_key)
     show_message(banned, f"{banned.hub_username} is banned.")
 

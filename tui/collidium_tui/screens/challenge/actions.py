@@ -17,6 +17,7 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from collidium.errors import CollidiumError, NotFound
+from collidium.presentation import consequences
 from collidium.presentation.challenges import closing_text, split_texts
 from collidium.presentation.scores import submitted_score
 from collidium_tui.screen import ConsoleScreen
@@ -58,7 +59,7 @@ async def verify(screen: ConsoleScreen[Any], submission_id: str) -> None:
     consequence = (
         f"To {sent.task}, sent {screen.times.show(sent.submitted_at)}. It reports:\n"
         + "\n".join(f"  {line}" for line in reported)
-        + "\nIt then counts as verified, on the leaderboard and for credits. This cannot be undone."
+        + f"\n{consequences.VERIFY}"
     )
     question = Question(f"Verify {submission_id} of {sent.hub_username}", consequence, "Verify")
 
@@ -97,11 +98,7 @@ async def close_challenge(screen: ConsoleScreen[Any], name: str) -> None:
                 f"{name} is open again",
             )
         return
-    consequence = (
-        "No more submissions are accepted. Withheld events, if any, count from now on: the leaderboard ranks "
-        "by them, credits are paid for the best scores on them, and the challenge cannot be opened again."
-    )
-    if await screen.confirm(Question(f"Close {name}", consequence, "Close")):
+    if await screen.confirm(Question(f"Close {name}", consequences.CLOSE, "Close")):
         await screen.perform(
             lambda client, key: client.admin_close_challenge(name, idempotency_key=key),
             lambda closed: (
@@ -117,12 +114,7 @@ async def remove_member(screen: ConsoleScreen[Any], challenge: Challenge, entry:
     if not entry.member:
         screen.notify(f"{user} is not a member", title="Nothing to remove")
         return
-    stays = f"Its {entry.submissions} submissions stay" if entry.submissions else "It has no submissions"
-    team = f", and it stays in the team {entry.team}" if entry.team else ""
-    is_open = (
-        "" if challenge.access == "members" else f"{name} is currently open, not restricted to members.\n"
-    )
-    about = f"{is_open}{user} can no longer submit as a member. {stays}{team}. All invitations to {name} end."
+    about = consequences.remove_member(challenge, entry)
     if await screen.confirm(Question(f"Remove {user} from the members of {name}", about, "Remove")):
         await screen.perform(
             lambda client, key: client.admin_remove_member(name, user, idempotency_key=key),
@@ -136,10 +128,7 @@ async def remove_from_team(screen: ConsoleScreen[Any], team: Team) -> None:
     def is_member(typed: str) -> str | None:
         return None if typed.casefold() in map(str.casefold, team.members) else "is not in this team"
 
-    about = (
-        f"{await _sent_by_each(screen, team)}\nThe account keeps its submissions and competes alone; ranks "
-        "are updated immediately. The team's invitations end. A team without members is removed."
-    )
+    about = f"{await _sent_by_each(screen, team)}\n{consequences.REMOVE_FROM_TEAM}"
     fields = [Field("user", "account to remove", is_member)]
     filled = await screen.fill_in(Form(f"Remove from the team {team.name}", fields, "Remove", about))
     if filled is not None:
@@ -153,10 +142,7 @@ async def remove_from_team(screen: ConsoleScreen[Any], team: Team) -> None:
 
 async def dissolve_team(screen: ConsoleScreen[Any], team: Team) -> None:
     """Dissolve a team."""
-    about = (
-        f"{await _sent_by_each(screen, team)}\nEach member keeps its submissions and competes alone; ranks "
-        "are updated immediately. The team and its invitations end. This cannot be undone."
-    )
+    about = f"{await _sent_by_each(screen, team)}\n{consequences.DISSOLVE_TEAM}"
     if await screen.confirm(Question(f"Dissolve the team {team.name}", about, "Dissolve")):
         await screen.perform(
             lambda client, key: client.admin_dissolve_team(team.challenge, team.name, idempotency_key=key),

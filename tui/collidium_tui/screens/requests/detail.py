@@ -13,6 +13,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from collidium.client import NO_EVENTS, Moment, OperatedRequest, OutputFile, Page, order_text
+from collidium.presentation.consequences import cancel_request
 from collidium.presentation.requests import short_state
 from collidium_tui.screen import ListData, ListsScreen, OpenedScreen
 from collidium_tui.widgets.form import Question
@@ -110,8 +111,7 @@ def _question(request: SimulationRequest) -> Question:
     return Question(
         f"Cancel request {request.request_id}",
         f"{order_text(request)}; ordered by {request.hub_username}, {short_state(request)}.\n\n"
-        f"Its job is stopped and makes no dataset. The unused part of the "
-        f"{request.credits_charged:,} credits is refunded to {request.hub_username}. "
+        f"{cancel_request(request, request.hub_username)} "
         "The timeline and the audit log record that an operator cancelled it.",
         "Cancel the request",
     )
