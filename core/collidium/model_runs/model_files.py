@@ -1,11 +1,11 @@
 """Files of submitted models and of their predictions in the storage, and their deletion.
 
-A file is deleted in three steps, so that a file that another process receives meanwhile is not lost.
+A file is deleted in three steps, so that a file that another process receives meanwhile is not lost: its row
+is marked, the file is deleted, the row is deleted.
 """
 
 from __future__ import annotations
 
-import uuid
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -14,11 +14,10 @@ from tortoise.models import Model
 from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
-from collidium import challenges
 from collidium.challenges.models import Arrival
 from collidium.database import in_chunks, transactional
 from collidium.errors import Unavailable
-from collidium.model_runs.models import Evaluation
+from collidium.model_runs.models import Evaluation, ModelFile
 from collidium.runtime.failpoints import reached
 
 if TYPE_CHECKING:
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 
     from collidium.contracts.storage import Storage
 
-#: The challenge of arrivals that mark a file as being deleted, and how long that may take.
-_DELETED: Final = ""
+#: How long a deletion may take.
 _DELETION_TIME: Final = timedelta(minutes=10)
 
 
@@ -51,8 +49,10 @@ async def stored_predictions() -> list[str]:
 async def sweep(storage: Storage, before: datetime) -> None:
     """Delete unused files of models, and of those that failed or were cancelled before a moment."""
     over = Evaluation.filter(_has_ended(before)).exclude(manifest="")
+    unfinished = ModelFile.filter(deleting_until__lt=before)
     hashes = {
         *await _lost(before).values_list("sha256", flat=True),
+        *await unfinished.values_list("sha256", flat=True),
         *await over.values_list("sha256", flat=True),
     }
     for sha256 in sorted(map(str, hashes)):
@@ -65,49 +65,55 @@ async def discard(storage: Storage, sha256: str, before: datetime | None = None)
     Evaluations that failed or were cancelled ``before`` a moment do not need it; their manifests are deleted,
     too.
     """
-    deletion = await _begin_deletion(sha256, before)
-    if deletion is None:
+    until = await _begin_deletion(sha256, before)
+    if until is None:
         return
     reached("sweep.begun")
     await storage.delete(model_key(sha256))
     reached("sweep.deleted")
-    await deletion.delete()
+    await ModelFile.filter(sha256=sha256, deleting_until=until).delete()
 
 
 @transactional
-async def _begin_deletion(sha256: str, before: datetime | None) -> Arrival | None:
-    """Block this file from being received until the returned row is deleted; None if it is needed."""
-    # Models are announced and queued under their challenge's lock.
-    await challenges.lock_all()
+async def _begin_deletion(sha256: str, before: datetime | None) -> datetime | None:
+    """Block this file from being received until the returned time; None if it is needed."""
+    file = await lock(sha256)
     over = Evaluation.filter(_has_ended(before), sha256=sha256) if before else Evaluation.filter(id="")
     kept = Evaluation.filter(sha256=sha256).exclude(manifest="")
     if before:
         await _lost(before).filter(sha256=sha256).update(sha256=None)
+    is_deleted = file.deleting_until is not None and file.deleting_until > (before or now())
     needed = await kept.exclude(id__in=Subquery(over.values("id"))).exists()
-    if needed or await Arrival.exists(sha256=sha256):
+    if is_deleted or needed or await Arrival.exists(sha256=sha256):
         return None
     await over.update(manifest="")
-    deletion = Arrival(
-        id=uuid.uuid4().hex, challenge=_DELETED, leased_until=now() + _DELETION_TIME, sha256=sha256
-    )
-    await deletion.save(force_create=True)
-    return deletion
+    file.deleting_until = now() + _DELETION_TIME
+    await file.save(update_fields=["deleting_until"])
+    return file.deleting_until
 
 
+@transactional
 async def announce(arrival: str, sha256: str) -> None:
-    """Protect the file of a model from deletion, in a transaction that has locked its challenge.
-
-    Raises Unavailable while it is being deleted.
-    """
-    deletions = Arrival.filter(challenge=_DELETED, sha256=sha256)
-    if await deletions.filter(leased_until__gt=now()).exists():
-        raise Unavailable("the same model is being deleted; send it again", retry_after=60)
-    await deletions.delete()  # of processes that were killed
+    """Protect the file of a model from deletion; raises Unavailable while it is being deleted."""
+    file = await lock(sha256)
+    if file.deleting_until is not None:
+        if file.deleting_until > now():
+            raise Unavailable("the same model is being deleted; send it again", retry_after=60)
+        file.deleting_until = None  # of a process that was killed
+        await file.save(update_fields=["deleting_until"])
     await Arrival.filter(id=arrival).update(sha256=sha256)
 
 
+async def lock(sha256: str) -> ModelFile:
+    """Lock the row of a file, which may not be stored yet, after the challenge and accounts."""
+    await ModelFile.bulk_create(  # updates a row without a change, which locks it
+        [ModelFile(sha256=sha256)], on_conflict=["sha256"], update_fields=["sha256"]
+    )
+    return await ModelFile.get(sha256=sha256)
+
+
 def _lost(before: datetime) -> QuerySet[Arrival]:
-    """Files that killed processes have stored or begun to delete."""
+    """Files that killed processes have stored."""
     return Arrival.filter(leased_until__lt=before, sha256__not_isnull=True)
 
 

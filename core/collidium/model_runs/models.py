@@ -76,6 +76,17 @@ class Evaluation(Model):
         )
 
 
+class ModelFile(Model):
+    """The file of a model in the storage: who receives or deletes it locks its row."""
+
+    sha256 = fields.CharField(max_length=64, primary_key=True)
+    # Until then no other process receives or deletes it; None: it is not being deleted.
+    deleting_until = fields.DatetimeField(null=True, db_index=True)
+
+    class Meta(Model.Meta):
+        table = "model_files"
+
+
 class ModelRunner(Model):
     """A process that runs models, or why it does not, and when it recorded so."""
 

@@ -91,7 +91,7 @@ async def receive(
         row.model_claim = await check_claim(model_repo) or "unverified"
     await admissions.require_submission_left(admission, platform.settings, now())
     # After a kill from here on, the hash of the file stays in the arrival, and the file is swept.
-    await _announce(admission, file)
+    await model_files.announce(admission.arrival, file.sha256)
     await _store(platform.storage, file)
     reached("receive.stored")
     try:
@@ -100,12 +100,6 @@ async def receive(
         await Arrival.filter(id=admission.arrival).update(sha256=None)
         await model_files.discard(platform.storage, file.sha256)
         raise
-
-
-@transactional
-async def _announce(admission: Admission, file: Predictions) -> None:
-    await challenges.locked(admission.challenge.name)
-    await model_files.announce(admission.arrival, file.sha256)
 
 
 async def _store(storage: Storage, file: Predictions) -> None:
@@ -126,11 +120,12 @@ async def _receive_once(
         raise Conflict(f"{challenge.name} closed while the model was received")
     row.received_at = now()
     await admissions.require_submission_left(admission, platform.settings, row.received_at)
+    if not admission.account.baseline:
+        await model_queue.charge(row, platform.settings.model_price)
+    await model_files.lock(file.sha256)
     if not await Arrival.exists(id=admission.arrival, sha256=file.sha256):
         # The lease expired a day ago, and the file was deleted.
         raise Unavailable("the model was received too slowly; send it again", retry_after=60)
-    if not admission.account.baseline:
-        await model_queue.charge(row, platform.settings.model_price)
     await model_queue.enqueue(row)
     await row.save(force_create=True)
     reached("receive.before_commit")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from tortoise.transactions import in_transaction
 
 from collidium import accounts, database, simulations
 from collidium.accounts.models import Account
+from collidium.challenges.models import Arrival
 from collidium.database import connections
 from collidium.database.connections import APP
 from collidium.errors import ConfigurationError
+from collidium.model_runs.models import ModelFile
 from collidium.order import LARGEST_SEED, Order
 from collidium.simulations.models import SimulationRequest, order_columns
 from collidium.testing.databases import Databases, sqlite_url
@@ -116,6 +119,20 @@ async def _orders_of_0_4_0() -> dict[str, Order]:
     }
 
 
+async def _begin_deletions_of_0_4_0() -> None:
+    """Two of one file, of which the first was killed; another file is being received."""
+    rows = [
+        ("deletion1", "", "2026-11-22 00:00:00+00:00", "a" * 64),
+        ("deletion2", "", "2026-11-23 00:00:00+00:00", "a" * 64),
+        ("received", "tracking", "2026-11-23 00:00:00+00:00", "b" * 64),
+    ]
+    for row in rows:
+        values = ", ".join(f"'{value}'" for value in row)
+        await database.connection().execute_script(
+            f"INSERT INTO arrivals (id, challenge, leased_until, sha256) VALUES ({values})"
+        )
+
+
 @pytest.mark.parametrize("release", sorted(RELEASES.iterdir()), ids=lambda release: release.name)
 async def test_database_of_a_release_is_upgraded(_databases: Databases, release: Path) -> None:  # noqa: PT019 -- it makes several
     """Run fill_release again after a change to the schema of a release that is not out yet."""
@@ -130,11 +147,15 @@ async def test_database_of_a_release_is_upgraded(_databases: Databases, release:
                 await database.connection().execute_script(script)
         async with database.connected(url):
             ordered = await _orders_of_0_4_0()
+            await _begin_deletions_of_0_4_0()
         await database.migrate(url)
         assert await database.check(url) == []
         async with database.connected(url):
             requests = await SimulationRequest.all()
             await SimulationRequest.filter(request_id="r2").delete()
+            deletions = await ModelFile.all().values_list("sha256", "deleting_until")
+            assert deletions == [("a" * 64, datetime(2026, 11, 23, tzinfo=UTC))]
+            assert await Arrival.all().values_list("id", flat=True) == ["received"]
             assert await accounts.audit() == await simulations.audit() == []
             tables = Tortoise.apps[APP].values() if Tortoise.apps else ()
             empty = {model.__name__ for model in tables if not await model.all()}

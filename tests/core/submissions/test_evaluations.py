@@ -39,7 +39,7 @@ from collidium.inference.cores import timing_core
 from collidium.inference.messages import Code
 from collidium.inference.running import predict
 from collidium.model_runs import model_files, model_queue
-from collidium.model_runs.models import Evaluation
+from collidium.model_runs.models import Evaluation, ModelFile
 from collidium.organising import closing
 from collidium.platform import Platform
 from collidium.scoring.truth.parts import Part, events_of
@@ -669,10 +669,24 @@ async def test_a_deletion_that_was_killed_does_not_keep_a_model_out(
 ) -> None:
     await model_queue.cancel(await model_queue.find(await models.send(platform, models.layers())))
     assert models.kill_each({models.SWEEP: "sweep.begun"}, chosen) == [-signal.SIGKILL]
-    await Arrival.filter(sha256__not_isnull=True).update(leased_until=now())
+    await ModelFile.filter(deleting_until__not_isnull=True).update(deleting_until=now())
     await models.send(platform, models.layers())
     await model_files.sweep(platform.storage, now() + timedelta(days=1))
     assert await _is_stored(platform, models.layers())
+
+
+async def test_a_sweep_locks_files_and_no_challenge(
+    platform: Platform, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On PostgreSQL and SQLite alike: nobody who submits predictions waits for it."""
+    for number in range(3):
+        await model_queue.cancel(await model_queue.find(await models.send(platform, models.layers(number))))
+    with caplog.at_level(logging.DEBUG, "tortoise.db_client"):
+        await model_files.sweep(platform.storage, now() + timedelta(days=1))
+    statements = [record.getMessage() for record in caplog.records]
+    assert sum("DELETE FROM" in text and "model_files" in text for text in statements) == 3
+    assert not [text for text in statements if '"challenges"' in text]
+    assert not await ModelFile.all().exists()
 
 
 class _Observed:
