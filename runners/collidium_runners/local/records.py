@@ -50,7 +50,7 @@ class StartRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndRecord:
     """The end of a pipeline; ``at`` in seconds since 1970."""
 
     exit_code: int
@@ -59,7 +59,7 @@ class Ended:
 
 #: Maximum size of a record: a command and its environment.
 _LONGEST: Final = 1024**2
-_FILES: Final = {JobSpecification: "job.json", StartRecord: "started.json", Ended: "ended.json"}
+_FILES: Final = {JobSpecification: "job.json", StartRecord: "started.json", EndRecord: "ended.json"}
 
 
 class FolderRecord:
@@ -80,10 +80,10 @@ class FolderRecord:
         return self._read(StartRecord)
 
     @property
-    def ended(self) -> Ended | None:
-        return self._read(Ended)
+    def ended(self) -> EndRecord | None:
+        return self._read(EndRecord)
 
-    def write(self, record: JobSpecification | StartRecord | Ended) -> None:
+    def write(self, record: JobSpecification | StartRecord | EndRecord) -> None:
         """Write a record atomically and durably."""
         durable.replace(self.folder / _FILES[type(record)], msgspec.json.encode(record).decode())
 

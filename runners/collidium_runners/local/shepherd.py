@@ -21,7 +21,7 @@ from typing import Final
 from collidium.files.held import lock
 from collidium.runtime.subprocesses import prctl, signal_group
 from collidium_runners.local.processes import JobProcess
-from collidium_runners.local.records import Ended, FolderLog, FolderRecord, JobSpecification, StartRecord
+from collidium_runners.local.records import EndRecord, FolderLog, FolderRecord, JobSpecification, StartRecord
 
 #: Seconds between SIGTERM and SIGKILL.
 STOP_SECONDS: Final = 2.0
@@ -82,13 +82,13 @@ def _watch(record: FolderRecord, begin: int) -> None:
     record.write(StartRecord(itself, time.time()))
     os.write(begin, b"1")
     os.close(begin)
-    ended = Ended(processes.run(specification, FolderLog(record.folder)), time.time())
+    ended = EndRecord(processes.run(specification, FolderLog(record.folder)), time.time())
     while not _wrote(record, ended):
         # Retry, as no other process knows the exit code.
         time.sleep(RETRY_SECONDS)
 
 
-def _wrote(record: FolderRecord, ended: Ended) -> bool:
+def _wrote(record: FolderRecord, ended: EndRecord) -> bool:
     try:
         record.write(ended)
     except FileNotFoundError:
