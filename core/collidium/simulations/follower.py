@@ -30,7 +30,7 @@ from collidium.database import transactional
 from collidium.database.leased_loop import LeasedLoop
 from collidium.runtime.failpoints import reached
 from collidium.secrets import SHARED, differing_settings
-from collidium.simulations import steps
+from collidium.simulations import settling
 from collidium.simulations.models import Follower, SimulationRequest, Step
 from collidium.simulations.transitions import CHANGED
 
@@ -125,12 +125,12 @@ class _LaneLoop(LeasedLoop[int]):
     def _batches(self, rows: Sequence[SimulationRequest]) -> Iterator[tuple[int, Awaitable[None]]]:
         if self._lane is not Lane.POLL:
             for row in rows:
-                yield 1, steps.work(self._platform, row)
+                yield 1, settling.work(self._platform, row)
             return
         by_runner = sorted(rows, key=lambda row: row.runner)
         for runner, group in groupby(by_runner, key=lambda row: row.runner):
             jobs = list(group)
-            yield len(jobs), steps.poll(self._platform, runner, jobs)
+            yield len(jobs), settling.poll(self._platform, runner, jobs)
 
     async def _do(self, lease: str, batch: Awaitable[None]) -> None:
         with self._leases.held(lease):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +11,7 @@ from collidium.contracts.pipeline import Pipeline
 from collidium.order import DEFAULT_SEED, VARIATIONS, Order, number_ranges
 from collidium.records import Estimate, OrderLimits, Range
 from collidium.simulations.models import SimulationRequest, State
+from collidium.simulations.outcomes import Ended
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -83,19 +83,6 @@ def _maxima(settings: Settings, pipeline: Pipeline | None) -> dict[str, int]:
     return {"events": settings.max_events, "pileup": pileup}
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a request ends."""
-
-    state: State
-    reason: str | None = None
-    #: Node-hours that the runner reports, None if unknown.
-    used: Decimal | None = None
-    output_hub_repo: str | None = None
-    #: Whether the owner caused a failure.
-    caused_by_owner: bool = False
-
-
 def believable(node_hours: Decimal | None) -> Decimal | None:
     """Return reported node-hours as they are stored; None for values that no job can have used."""
     if node_hours is None or not node_hours.is_finite() or not 0 <= node_hours <= MAXIMUM:
@@ -103,7 +90,7 @@ def believable(node_hours: Decimal | None) -> Decimal | None:
     return node_hours.quantize(MINIMUM)
 
 
-def node_hours_used(row: SimulationRequest, ending: Ending) -> Decimal:
+def node_hours_used(row: SimulationRequest, ending: Ended) -> Decimal:
     """Return the node-hours of a request; if unknown, the estimate if its job completed, else 0."""
     used = believable(ending.used) if ending.used is not None else row.node_hours_used
     if used is not None:
@@ -112,7 +99,7 @@ def node_hours_used(row: SimulationRequest, ending: Ending) -> Decimal:
     return row.estimated_node_hours if completed else Decimal(0)
 
 
-def credits_kept(row: SimulationRequest, ending: Ending) -> Decimal:
+def credits_kept(row: SimulationRequest, ending: Ended) -> Decimal:
     """Return the credits that stay charged; the rest is refunded.
 
     A request that completed, or that its owner cancelled or caused to fail, costs the node-hours that it

@@ -12,7 +12,7 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -20,7 +20,6 @@ from collidium.contracts.executor import OWN_FAULTS, Executor, Limits, OverLimit
 from collidium.contracts.runner import Runner, RunnerRefused, RunnerUnavailable, part_events
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.contracts.task import EventRange
-from collidium.database import transactional
 from collidium.datasets.cards import DatasetFile
 from collidium.datasets.output import PartFiles, check_tables, describe_part, find_tables, merge
 from collidium.errors import UnusableDataset
@@ -31,7 +30,6 @@ from collidium.order import Order
 from collidium.runtime.failpoints import reached
 from collidium.runtime.logs import message_of
 from collidium.simulations.models import TERMINAL, SimulationRequest, StoredPart
-from collidium.simulations.transitions import held
 
 logger = logging.getLogger(__name__)
 
@@ -198,18 +196,6 @@ async def _check(
 
 
 # -- stored parts -------------------------------------------------------------------------------------------
-
-
-@transactional
-async def note_part(claimed: SimulationRequest, part: int, files: PartFiles, *, stored: bool) -> None:
-    """Record the files of a part, before or after they are stored. Raises LeaseLost."""
-    row = await held(claimed)
-    here = StoredPart.filter(request_id=row.id, part=part)
-    if stored:
-        row.parts_stored += await here.filter(stored=False).update(stored=True)
-        await row.save(update_fields=["parts_stored"])
-    elif not await here.update(files=asdict(files)):
-        await StoredPart.create(request_id=row.id, part=part, files=asdict(files))
 
 
 async def stored_parts(row: SimulationRequest) -> dict[int, PartFiles]:

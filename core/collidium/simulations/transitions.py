@@ -1,5 +1,7 @@
 """Every change of a request's state or step, each in one transaction; and the records of requests.
 
+The loop applies the outcome of a step by :func:`apply` or :func:`finish`. Steps change nothing themselves.
+
 ::
 
     queued ──► running ──► completed          submit ─► follow ─► collect ─► publish ─► (ended)
@@ -16,23 +18,21 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime, timedelta
-from decimal import Decimal
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, outbox, records
-from collidium.contracts.runner import JobState, JobStatus
 from collidium.database import on_commit, transactional
-from collidium.database.leased_loop import LeaseLost
 from collidium.database.statements import RowByKey
 from collidium.errors import Conflict
 from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import Backoff, WakeSignal
 from collidium.simulations import totals
+from collidium.simulations.claims import held
 from collidium.simulations.models import (
     CANCELLABLE,
     TERMINAL,
@@ -42,10 +42,11 @@ from collidium.simulations.models import (
     Step,
     StoredPart,
 )
-from collidium.simulations.orders import Ending, believable, credits_kept, node_hours_used
+from collidium.simulations.orders import believable, credits_kept, node_hours_used
+from collidium.simulations.outcomes import Ended, HandedOver, Postponed, Progressed
 
 if TYPE_CHECKING:
-    from collidium.datasets.cards import DatasetFile
+    from collidium.datasets.output import PartFiles
     from collidium.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -59,43 +60,107 @@ _CLOCKS_DIFFER: Final = 0.01
 #: Maximum number of reasons in a timeline, as some runners never stop reporting new ones. Changes of state
 #: are always added.
 LINES: Final = 199
-#: A request fails when this many worker processes have died while they read its output.
-MAX_LOST_COLLECTIONS: Final = 2
 #: Maximum length of a stored reason.
 REASON: Final = 500
 
 
-# -- from submission to output -------------------------------------------------------------------------
+# -- outcomes of steps ---------------------------------------------------------------------------------
 
 
 @transactional
-async def handed_over(claimed: SimulationRequest, handle: str, settings: Settings) -> None:
-    """The runner has accepted the job.
+async def apply(
+    claimed: SimulationRequest, outcome: HandedOver | Progressed | Postponed, settings: Settings
+) -> None:
+    """Apply the outcome of a step to its request, which goes on.
 
     Raises LeaseLost, and IntegrityError for a handle that another request has.
     """
     row = await held(claimed)
-    row.handle = handle
-    reached("submit.before_commit")
-    await _advance(row, Step.FOLLOW, settings.queued_deadline_seconds)
+    match outcome:
+        case HandedOver(handle):
+            row.handle = handle
+            reached("submit.before_commit")
+            await _advance(row, Step.FOLLOW, settings.queued_deadline_seconds)
+        case Progressed():
+            await _progress(row, outcome, settings)
+        case Postponed():
+            await _postpone(row, outcome, cancelled=_cancelled_since(claimed, row))
 
 
-@transactional
-async def observed(
-    claimed: SimulationRequest, status: JobStatus, again: timedelta, settings: Settings
-) -> None:
-    """The job was polled and has not ended. It is due ``again`` after that time. Raises LeaseLost."""
-    row = await held(claimed)
-    if status.state == JobState.RUNNING and row.state == State.QUEUED:
-        await _set_state(row, State.RUNNING, status.reason)
+async def _progress(row: SimulationRequest, done: Progressed, settings: Settings) -> None:
+    has_ended = done.step not in CANCELLABLE
+    if has_ended and row.step in CANCELLABLE and row.cancel_requested_at is not None:
+        # It was cancelled while the job was polled; the cancellation handles the completed job.
+        await _release(row, timedelta(0))
+        return
+    if done.running and row.state == State.QUEUED:
+        await _set_state(row, State.RUNNING, done.reason)
         row.started_at = now()
         if row.cancel_requested_at is None:
             row.deadline_at = now() + timedelta(seconds=settings.running_deadline_seconds)
-    elif status.reason and status.state == JobState.UNKNOWN:
-        await _set_reason(row, status.reason)
-    row.attempts = row.denials = 0
-    reached("follow.before_commit")
-    await _release(row, again)
+    elif done.reason and not done.running:
+        await _set_reason(row, done.reason)
+    if done.used is not None:
+        row.node_hours_used = believable(done.used)
+    if done.step == Step.FOLLOW:
+        reached("follow.before_commit")
+    elif done.step == Step.COLLECT:
+        reached("follow.completed")
+    elif done.step == Step.PUBLISH:
+        row.output = [asdict(file) for file in done.files]
+        row.lost_collections = 0
+        await StoredPart.filter(request_id=row.id).delete()
+        reached("collect.before_commit")
+    if has_ended:
+        await _advance(row, done.step, settings.publish_deadline_seconds)
+    else:
+        row.step = done.step
+        row.attempts = row.denials = 0
+        await _release(row, done.pause if row.cancel_requested_at is None else timedelta(0))
+
+
+async def _postpone(row: SimulationRequest, failure: Postponed, *, cancelled: bool) -> None:
+    row.attempts += 1
+    row.denials = row.denials + 1 if failure.denied else 0
+    row.lost_collections += failure.worker_lost
+    await _set_reason(row, failure.trouble)
+    reached("postpone.before_commit")
+    # A cancellation in the meantime does not wait.
+    await _release(row, timedelta(0) if cancelled else BACKOFF.pause(row.attempts))
+
+
+@transactional
+async def finish(claimed: SimulationRequest, ending: Ended) -> records.SimulationRequest:
+    """End a request: write state, refund, totals, history and webhook together. Raises LeaseLost."""
+    row = await held(claimed)
+    if ending.state == State.COMPLETED and row.state == State.QUEUED:
+        await _set_state(row, State.RUNNING)
+        row.started_at = now()
+    row.finished_at = now()
+    row.finished_month = totals.month_of(row.finished_at)
+    await _set_state(row, ending.state, ending.reason)
+    row.output_hub_repo = ending.output_hub_repo
+    reached("finish.before_refund")
+    row.credits_refunded = row.credits_charged - credits_kept(row, ending)
+    if row.credits_refunded:
+        await accounts.post(
+            row.account_id, row.credits_refunded, reason="simulation_refund", reference=row.request_id
+        )
+    reached("finish.before_totals")
+    used = node_hours_used(row, ending)
+    await totals.end_request(row, used, failed=ending.state == State.FAILED)
+    row.node_hours = used
+    row.step, row.due_at, row.deadline_at, row.encrypted_token = Step.NONE, None, None, None
+    row.lease, row.leased_until = "", None
+    await row.save()
+    ended = view(row, await history_of(row))
+    reached("finish.before_outbox")
+    await outbox.announce(
+        "job", [row.account_id], row.request_id, records.as_json(ended), url=row.webhook_url
+    )
+    on_commit(metrics.SIMULATIONS_ENDED.labels(row.runner, row.state).inc)
+    reached("finish.before_commit")
+    return ended
 
 
 @transactional
@@ -149,6 +214,21 @@ async def mark_running(lease: str, request_ids: Sequence[str], again: timedelta,
     reached("follow.before_commit")
 
 
+@transactional
+async def note_part(claimed: SimulationRequest, part: int, files: PartFiles, *, stored: bool) -> None:
+    """Record the files of a part, before or after they are stored. Raises LeaseLost."""
+    row = await held(claimed)
+    here = StoredPart.filter(request_id=row.id, part=part)
+    if stored:
+        row.parts_stored += await here.filter(stored=False).update(stored=True)
+        await row.save(update_fields=["parts_stored"])
+    elif not await here.update(files=asdict(files)):
+        await StoredPart.create(request_id=row.id, part=part, files=asdict(files))
+
+
+# -- between steps --------------------------------------------------------------------------------------
+
+
 async def poll_soon(row: SimulationRequest, seconds: float) -> None:
     """Make the next poll of the job due, unless it is being polled or the last poll failed.
 
@@ -164,108 +244,6 @@ async def poll_soon(row: SimulationRequest, seconds: float) -> None:
     later = Q(due_at__gt=due, lease="")
     if await rows.filter(later | ~Q(lease="") if seconds else later).update(due_at=due) and seconds:
         asyncio.get_running_loop().call_later(wait + _CLOCKS_DIFFER, CHANGED.notify)
-
-
-@transactional
-async def completed_by_runner(claimed: SimulationRequest, used: Decimal | None, settings: Settings) -> None:
-    """The job has completed: collect its output next. Raises LeaseLost."""
-    row = await held(claimed)
-    if row.cancel_requested_at is not None:
-        # It was cancelled while the job was polled; the cancellation handles the completed job.
-        await _release(row, timedelta(0))
-        return
-    if row.state == State.QUEUED:
-        await _set_state(row, State.RUNNING)
-        row.started_at = now()
-    if used is not None:
-        row.node_hours_used = believable(used)
-    reached("follow.completed")
-    await _advance(row, Step.COLLECT, settings.publish_deadline_seconds)
-
-
-@transactional
-async def parts_finished(claimed: SimulationRequest) -> None:
-    """Parts of the job have finished: store them next. Raises LeaseLost."""
-    row = await held(claimed)
-    row.step = Step.STORE
-    row.attempts = row.denials = 0
-    await _release(row, timedelta(0))
-
-
-@transactional
-async def parts_stored(claimed: SimulationRequest, again: timedelta) -> None:
-    """Finished parts were stored: poll the job ``again`` after that time. Raises LeaseLost."""
-    row = await held(claimed)
-    row.step = Step.FOLLOW
-    row.attempts = 0
-    await _release(row, timedelta(0) if _cancelled_since(claimed, row) else again)
-
-
-@transactional
-async def collected(claimed: SimulationRequest, files: Sequence[DatasetFile], settings: Settings) -> None:
-    """The output is in the storage backend: publish it next. Raises LeaseLost."""
-    row = await held(claimed)
-    row.output = [asdict(file) for file in files]
-    await StoredPart.filter(request_id=row.id).delete()
-    row.lost_collections = 0
-    reached("collect.before_commit")
-    await _advance(row, Step.PUBLISH, settings.publish_deadline_seconds)
-
-
-@transactional
-async def postponed(
-    claimed: SimulationRequest, trouble: str, *, denied: bool = False, worker_lost: bool = False
-) -> None:
-    """The step failed and is retried after a pause that grows with each failure. Raises LeaseLost.
-
-    ``denied`` if the runner does not know the job, ``worker_lost`` if the worker that read the output died.
-    """
-    row = await held(claimed)
-    row.attempts += 1
-    row.denials = row.denials + 1 if denied else 0
-    row.lost_collections += worker_lost
-    await _set_reason(row, trouble)
-    pause = BACKOFF.pause(row.attempts)
-    reached("postpone.before_commit")
-    # A cancellation in the meantime does not wait.
-    await _release(row, timedelta(0) if _cancelled_since(claimed, row) else pause)
-
-
-# -- ending and cancelling -----------------------------------------------------------------------------
-
-
-@transactional
-async def finish(claimed: SimulationRequest, ending: Ending) -> records.SimulationRequest:
-    """End a request: write state, refund, totals, history and webhook together. Raises LeaseLost."""
-    row = await held(claimed)
-    if ending.state == State.COMPLETED and row.state == State.QUEUED:
-        await _set_state(row, State.RUNNING)
-        row.started_at = now()
-    row.finished_at = now()
-    row.finished_month = totals.month_of(row.finished_at)
-    await _set_state(row, ending.state, ending.reason)
-    row.output_hub_repo = ending.output_hub_repo
-    reached("finish.before_refund")
-    row.credits_refunded = row.credits_charged - credits_kept(row, ending)
-    if row.credits_refunded:
-        await accounts.post(
-            row.account_id, row.credits_refunded, reason="simulation_refund", reference=row.request_id
-        )
-    reached("finish.before_totals")
-    used = node_hours_used(row, ending)
-    await totals.end_request(row, used, failed=ending.state == State.FAILED)
-    row.node_hours = used
-    row.step, row.due_at, row.deadline_at, row.encrypted_token = Step.NONE, None, None, None
-    row.lease, row.leased_until = "", None
-    await row.save()
-    ended = view(row, await history_of(row))
-    reached("finish.before_outbox")
-    await outbox.announce(
-        "job", [row.account_id], row.request_id, records.as_json(ended), url=row.webhook_url
-    )
-    on_commit(metrics.SIMULATIONS_ENDED.labels(row.runner, row.state).inc)
-    reached("finish.before_commit")
-    return ended
 
 
 @transactional
@@ -296,14 +274,6 @@ async def ask_to_cancel(request_id: str, by: str, settings: Settings) -> records
 async def history_of(row: SimulationRequest) -> list[HistoryLine]:
     """Return the history of a request, oldest first."""
     return await _lines.all(row.id)
-
-
-async def held(claimed: SimulationRequest) -> SimulationRequest:
-    """Lock the row of a claimed request and return it as it is now. Raises LeaseLost."""
-    row = await SimulationRequest.select_for_update().get(id=claimed.id)
-    if row.lease != claimed.lease or not row.lease:
-        raise LeaseLost(row.request_id)
-    return row
 
 
 async def _set_state(row: SimulationRequest, state: State, reason: str | None = None) -> None:
@@ -347,33 +317,6 @@ def _cancelled_since(claimed: SimulationRequest, row: SimulationRequest) -> bool
 
 def _single_line(reason: str | None) -> str | None:
     return None if reason is None else " ".join(reason.replace("\0", " ").split())[:REASON]
-
-
-def outcome_of_failure(row: SimulationRequest) -> State:
-    """Return the state in which a request ends that cannot continue: cancelled if it was being cancelled."""
-    cancelling = row.cancel_requested_at is not None and row.step in CANCELLABLE
-    return State.CANCELLED if cancelling else State.FAILED
-
-
-async def require_held(claimed: SimulationRequest) -> None:
-    """Raise LeaseLost unless the lease is still held. Call it before a side effect outside the database."""
-    if (await SimulationRequest.get(id=claimed.id)).lease != claimed.lease:
-        raise LeaseLost(claimed.request_id)
-
-
-async def has_ended(row: SimulationRequest) -> bool:
-    """Whether a request has ended since it was read."""
-    return (await SimulationRequest.get(id=row.id)).state in TERMINAL
-
-
-async def is_anothers(row: SimulationRequest, handle: str) -> bool:
-    """Whether the job with that handle belongs to another request."""
-    return await SimulationRequest.filter(runner=row.runner, handle=handle).exclude(id=row.id).exists()
-
-
-def past(deadline: datetime | None) -> bool:
-    """Whether a deadline has passed."""
-    return deadline is not None and deadline <= now()
 
 
 # -- records -------------------------------------------------------------------------------------------

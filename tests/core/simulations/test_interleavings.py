@@ -31,7 +31,7 @@ from collidium import accounts, operations, records, simulations
 from collidium.contracts.runner import JobState, JobStatus, RunnerUnavailable
 from collidium.errors import CollidiumError, Conflict, Forbidden, NotFound, Unavailable
 from collidium.platform import Platform
-from collidium.simulations import follower, steps
+from collidium.simulations import follower, settling
 from collidium.simulations.follower import Lane
 from collidium.simulations.models import SimulationRequest
 
@@ -172,10 +172,10 @@ class World:
         for lane in Lane:
             rows = await follower.claim(lane, 3, 60, uuid4().hex)
             if lane is Lane.POLL and rows:
-                await steps.poll(self.platform, self.runner.name, rows)
+                await settling.poll(self.platform, self.runner.name, rows)
             elif lane is not Lane.POLL:
                 for row in rows:
-                    await steps.work(self.platform, row)
+                    await settling.work(self.platform, row)
 
     async def die(self, lane: Lane) -> None:
         """A process takes what is due and is never heard of again; then its lease runs out."""

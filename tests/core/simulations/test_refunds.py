@@ -32,13 +32,13 @@ from collidium.platform import Platform
 from collidium.simulations import follower, refunds, transitions
 from collidium.simulations.follower import Lane
 from collidium.simulations.models import SimulationRequest, State
-from collidium.simulations.orders import Ending
+from collidium.simulations.outcomes import Ended
 from collidium.simulations.refunds import Refunds, RefundWindow
 
 #: 100 muons cost 0.139 credits, and what their owner spoiled had used 0.100 of them.
 MUONS = structs.replace(ORDER, events=100)
 COST, USED = Decimal("0.139"), Decimal("0.100")
-SPOILT = Ending(State.FAILED, "a token without rights", USED, caused_by_owner=True)
+SPOILT = Ended(State.FAILED, "a token without rights", USED, caused_by_owner=True)
 OPERATOR = {"actor": "admin", "http_request_id": "r1"}
 
 
@@ -53,7 +53,7 @@ def lately() -> RefundWindow:
     return RefundWindow(now() - timedelta(days=1), now() + timedelta(minutes=1))
 
 
-async def ended(platform: Platform, name: str, ending: Ending, seed: int = 1) -> str:
+async def ended(platform: Platform, name: str, ending: Ended, seed: int = 1) -> str:
     """A request of that account that ended so; its id."""
     request_id = await order(platform, await sign_up(name), structs.replace(MUONS, seed=seed))
     (row,) = await follower.claim(Lane.HAND_OVER, 1, 60, uuid4().hex)
@@ -79,7 +79,7 @@ async def apply(seen: Refunds, window: RefundWindow, note: str | None = None) ->
 async def test_completed_request_refunds_what_it_did_not_use(
     platform: Platform, used: Decimal | None, refunded: Decimal
 ) -> None:
-    request_id = await ended(platform, "alice", Ending(State.COMPLETED, used=used))
+    request_id = await ended(platform, "alice", Ended(State.COMPLETED, used=used))
     entries = await accounts.entries((await accounts.find("alice")).id, limit=10)
     booked = [entry.delta for entry in entries if entry.reason == "simulation_refund"]
     assert booked == ([refunded] if refunded else [])
@@ -89,7 +89,7 @@ async def test_completed_request_refunds_what_it_did_not_use(
 
 async def test_cached_answer_has_neither_charge_nor_refund(platform: Platform) -> None:
     """Both are of the account that ordered first."""
-    await ended(platform, "alice", Ending(State.COMPLETED, used=USED))
+    await ended(platform, "alice", Ended(State.COMPLETED, used=USED))
     cached = await simulations.place(platform, await sign_up("bob"), structs.replace(MUONS, seed=1), DELIVERY)
     assert cached.cached
     assert cached.credits_charged == cached.credits_refunded == 0
@@ -97,8 +97,8 @@ async def test_cached_answer_has_neither_charge_nor_refund(platform: Platform) -
 
 async def test_what_was_previewed_is_given_back_once(platform: Platform) -> None:
     spoilt = await ended(platform, "alice", SPOILT)
-    await ended(platform, "alice", Ending(State.FAILED, "the node burnt"), seed=2)
-    await ended(platform, "alice", Ending(State.COMPLETED, used=USED), seed=3)
+    await ended(platform, "alice", Ended(State.FAILED, "the node burnt"), seed=2)
+    await ended(platform, "alice", Ended(State.COMPLETED, used=USED), seed=3)
     window = lately()
     seen = await refunds.preview(window)
     (refund,) = seen.requests
@@ -192,7 +192,7 @@ async def test_the_database_refuses_other_changes_of_what_has_ended(platform: Pl
         await SimulationRequest.filter(state=state).update(credits_refunded=refunded)
 
     await ended(platform, "alice", SPOILT)
-    await ended(platform, "alice", Ending(State.COMPLETED, used=USED), seed=2)
+    await ended(platform, "alice", Ended(State.COMPLETED, used=USED), seed=2)
     for state, amount in (
         (State.FAILED, Decimal("0.038")),
         (State.FAILED, COST + Decimal("0.001")),
@@ -217,7 +217,7 @@ async def test_operators_at_once_pay_each_request_once(
 ) -> None:
     await refund_everything()
     for number, (name, used) in enumerate(failures):
-        spoilt = Ending(State.FAILED, "spoilt", Decimal(used), caused_by_owner=True)
+        spoilt = Ended(State.FAILED, "spoilt", Decimal(used), caused_by_owner=True)
         await ended(platform, name, spoilt, seed=number)
     window = lately()
     seen = await refunds.preview(window)

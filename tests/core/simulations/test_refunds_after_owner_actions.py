@@ -27,7 +27,7 @@ from tortoise.timezone import now
 
 from collidium import simulations
 from collidium.contracts.runner import Job, JobState, JobStatus
-from collidium.simulations import follower, steps
+from collidium.simulations import follower, settling
 from collidium.simulations.follower import Lane
 from collidium.simulations.models import SimulationRequest
 from collidium.simulations.publication import repository_name
@@ -115,6 +115,6 @@ async def test_a_process_asleep_past_the_deadline_stops_no_job(
         (slept,) = await follower.claim(Lane.POLL, 1, 60, "slept")
         slept.deadline_at = now() - timedelta(seconds=1)
         await SimulationRequest.all().update(lease="another")
-        await steps.poll(platform, runner.name, [slept])
+        await settling.poll(platform, runner.name, [slept])
         assert runner.cancelled == set()
         assert (await simulations.find(request_id)).state == "running"

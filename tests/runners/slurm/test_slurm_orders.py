@@ -22,7 +22,7 @@ from collidium.client import Client
 from collidium.contracts.storage import StorageUnavailable
 from collidium.platform import Platform
 from collidium.runtime import failpoints
-from collidium.simulations import DeliveryOptions, Order, steps
+from collidium.simulations import DeliveryOptions, Order, settling
 from collidium.simulations.follower import Lane, claim
 from collidium.simulations.models import SimulationRequest, StoredPart
 from collidium.simulations.output import storage_key
@@ -239,7 +239,7 @@ async def test_a_poll_costs_the_same_for_any_number_of_parts(
             assert (row.handle or "").split(".")[1] == str(events)
             with caplog.at_level(logging.DEBUG, "tortoise.db_client"):
                 caplog.clear()
-                await steps.poll(platform, row.runner, [row])
+                await settling.poll(platform, row.runner, [row])
                 counts.append(len(caplog.records))
             await simulations.cancel(platform, placed.request_id, await sign_up("alice"))
             async with simulations.following(platform):

@@ -1,6 +1,9 @@
-"""The steps of a request, each done by the holder of its lease. Every step may safely be repeated."""
+"""The steps of a request, each done by the holder of its lease. Every step may safely be repeated.
 
-from collidium.simulations.steps.polling import poll
-from collidium.simulations.steps.working import work
+A step reads its request and returns an outcome; it changes nothing of the request itself.
+"""
 
-__all__ = ["poll", "work"]
+from collidium.simulations.steps.polling import outcome_of_invalid, outcome_of_report, poll
+from collidium.simulations.steps.working import outcome_of, scratch_of, stop, work
+
+__all__ = ["outcome_of", "outcome_of_invalid", "outcome_of_report", "poll", "scratch_of", "stop", "work"]

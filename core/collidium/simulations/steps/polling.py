@@ -1,4 +1,4 @@
-"""Poll a runner for the jobs of many requests in one call."""
+"""Poll a runner for the jobs of many requests in one call, and return the outcome of each request."""
 
 from __future__ import annotations
 
@@ -14,22 +14,14 @@ from collidium.contracts.runner import (
     RunnerRefused,
     RunnerUnavailable,
 )
-from collidium.database.leased_loop import LeaseLost
 from collidium.errors import ConfigurationError
 from collidium.runtime.failpoints import reached
 from collidium.runtime.interrupts import Noting
 from collidium.runtime.logs import message_of
-from collidium.simulations import transitions
-from collidium.simulations.models import SimulationRequest, State
-from collidium.simulations.orders import Ending
-from collidium.simulations.steps.working import (
-    end,
-    give_up,
-    log_for_operators,
-    message_for_owner,
-    poll_seconds,
-)
-from collidium.simulations.transitions import mark_running
+from collidium.simulations import claims
+from collidium.simulations.models import SimulationRequest, State, Step
+from collidium.simulations.outcomes import Ended, Outcome, Postponed, Progressed
+from collidium.simulations.steps.working import give_up, log_for_operators, message_for_owner, poll_seconds
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -43,32 +35,14 @@ DENIALS: Final = 6
 _FAILURES: Final = {JobState.FAILED: State.FAILED, JobState.CANCELLED: State.CANCELLED}
 
 
-async def poll(platform: Platform, runner_name: str, rows: Sequence[SimulationRequest]) -> None:
-    """Poll the jobs of requests of one runner that were claimed under one lease, and update the requests."""
+async def poll(
+    platform: Platform, runner_name: str, rows: Sequence[SimulationRequest]
+) -> list[JobStatus | RunnerError]:
+    """Poll the jobs of requests of one runner, and return its report on each."""
     statuses = await _statuses(platform, runner_name, [row.handle or "" for row in rows])
     reached("follow.polled")
-    again = timedelta(seconds=poll_seconds(platform, runner_name))
-    unchanged, started = [], []
-    for row in rows:
-        found = statuses.get(row.handle or "") or RunnerUnavailable("the runner reports nothing on the job")
-        if isinstance(found, JobStatus) and _is_unchanged(row, found):
-            unchanged.append(row.request_id)
-            continue
-        if isinstance(found, JobStatus) and _has_started(row, found):
-            started.append(row.request_id)
-            continue
-        try:
-            await _process(platform, row, found, again)
-        except LeaseLost:
-            logger.info("request %s: another process works on it", row.request_id)
-        except Exception:
-            # An invalid report on one job must not affect the others.
-            logger.exception("request %s: the runner's report cannot be processed", row.request_id)
-            await _postpone(platform, row)
-    if unchanged:
-        await transitions.unchanged(rows[0].lease, unchanged, again)
-    if started:
-        await mark_running(rows[0].lease, started, again, platform.settings)
+    unreported = RunnerUnavailable("the runner reports nothing on the job")
+    return [statuses.get(row.handle or "") or unreported for row in rows]
 
 
 async def _statuses(
@@ -95,60 +69,38 @@ async def _statuses(
     return dict.fromkeys(handles, RunnerUnavailable(trouble))
 
 
-async def _process(
-    platform: Platform, row: SimulationRequest, found: JobStatus | RunnerError, again: timedelta
-) -> None:
+async def outcome_of_report(
+    platform: Platform, row: SimulationRequest, found: JobStatus | RunnerError
+) -> Outcome:
+    """Return the outcome of a poll for one request. Raises LeaseLost."""
     if isinstance(found, RunnerRefused) and row.denials + 1 >= DENIALS:
-        await end(platform, row, Ending(State.FAILED, f"the runner lost the job: {message_of(found)}"))
-    elif isinstance(found, JobStatus) and found.state in _FAILURES:
+        return Ended(State.FAILED, f"the runner lost the job: {message_of(found)}")
+    if isinstance(found, JobStatus) and found.state in _FAILURES:
         reason = found.reason or f"the runner reports that the job {found.state}"
-        await end(platform, row, Ending(_FAILURES[found.state], reason, found.node_hours))
-    elif isinstance(found, JobStatus) and found.state == JobState.COMPLETED:
-        await transitions.completed_by_runner(row, found.node_hours, platform.settings)
-    elif transitions.past(row.deadline_at):
-        await give_up(platform, row, message_of(found) if isinstance(found, RunnerError) else row.reason)
-    elif isinstance(found, RunnerRefused):
-        await transitions.postponed(
-            row, f"the runner does not know the job: {message_of(found)}", denied=True
-        )
-    elif isinstance(found, RunnerError):
-        await transitions.postponed(row, message_of(found))
-    elif _has_more_parts(row, found):
-        await transitions.parts_finished(row)
-    else:
-        await transitions.observed(row, found, again, platform.settings)
+        return Ended(_FAILURES[found.state], reason, found.node_hours)
+    if isinstance(found, JobStatus) and found.state == JobState.COMPLETED:
+        return Progressed(Step.COLLECT, running=True, used=found.node_hours)
+    if claims.past(row.deadline_at):
+        trouble = message_of(found) if isinstance(found, RunnerError) else row.reason
+        return await give_up(platform, row, trouble)
+    if isinstance(found, RunnerRefused):
+        return Postponed(f"the runner does not know the job: {message_of(found)}", denied=True)
+    if isinstance(found, RunnerError):
+        return Postponed(message_of(found))
+    return _progress(row, found, timedelta(seconds=poll_seconds(platform, row.runner)))
 
 
-async def _postpone(platform: Platform, row: SimulationRequest) -> None:
+async def outcome_of_invalid(platform: Platform, row: SimulationRequest) -> Outcome:
+    """Return the outcome of a poll whose report cannot be processed. Raises LeaseLost."""
     trouble = "the runner's report is invalid; operators see why"
-    try:
-        if transitions.past(row.deadline_at):
-            await give_up(platform, row, trouble)
-        else:
-            await transitions.postponed(row, trouble)
-    except LeaseLost:
-        logger.info("request %s: another process works on it", row.request_id)
+    return await give_up(platform, row, trouble) if claims.past(row.deadline_at) else Postponed(trouble)
 
 
-def _is_unchanged(row: SimulationRequest, status: JobStatus) -> bool:
-    return (
-        status.state in (JobState.QUEUED, JobState.RUNNING)
-        # A job that was queued again after it ran stays running for its owner.
-        and not (status.state == JobState.RUNNING and row.state == State.QUEUED)
-        and not _has_more_parts(row, status)
-        and not transitions.past(row.deadline_at)
-    )
-
-
-def _has_more_parts(row: SimulationRequest, status: JobStatus) -> bool:
-    running = status.state == JobState.RUNNING and row.state == State.RUNNING
-    return running and status.parts_completed > row.parts_stored and not transitions.past(row.deadline_at)
-
-
-def _has_started(row: SimulationRequest, status: JobStatus) -> bool:
-    return (
-        status.state == JobState.RUNNING
-        and row.state == State.QUEUED
-        and not status.reason
-        and not transitions.past(row.deadline_at)
-    )
+def _progress(row: SimulationRequest, status: JobStatus, again: timedelta) -> Progressed:
+    # A job that was queued again after it ran stays running for its owner.
+    runs, queued = status.state == JobState.RUNNING, row.state == State.QUEUED
+    if runs and not queued and status.parts_completed > row.parts_stored:
+        return Progressed(Step.STORE)
+    has_news = (runs and queued) or status.state == JobState.UNKNOWN
+    reason = (status.reason or None) if has_news else None
+    return Progressed(Step.FOLLOW, again, running=runs and queued, reason=reason)

@@ -1,4 +1,7 @@
-"""Do one step of one request, other than polling; handle its failures, and end the request."""
+"""Do one step of one request, other than polling, and return its outcome.
+
+Steps read their request and change nothing of it: what becomes of it is up to who called them.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tortoise.exceptions import IntegrityError
-
-from collidium import records
-from collidium.contracts.runner import Job, Runner, RunnerError, RunnerRefused, RunnerUnavailable
+from collidium.contracts.runner import Job, Runner, RunnerError, RunnerRefused
 from collidium.contracts.storage import StorageUnavailable
 from collidium.database.errors import is_away
 from collidium.database.leased_loop import LeaseLost
@@ -24,10 +24,11 @@ from collidium.hub.publishing import PublishingTarget, url_of
 from collidium.runtime import logs
 from collidium.runtime.failpoints import reached
 from collidium.runtime.interrupts import Noting
-from collidium.simulations import output, publication, transitions
+from collidium.simulations import claims, output, publication
 from collidium.simulations.models import CANCELLABLE, SimulationRequest, State, Step
-from collidium.simulations.orders import Ending, max_output_bytes
-from collidium.simulations.output import WorkerLost
+from collidium.simulations.orders import max_output_bytes
+from collidium.simulations.outcomes import Ended, HandedOver, Outcome, Postponed, Progressed
+from collidium.simulations.output import Note, WorkerLost
 from collidium.simulations.publication import Provenance
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 #: Why the output of an account without a hub token is not published.
 UNPUBLISHED: Final = "kept by the platform: the account has no token of the hub to publish with"
+#: A request fails when this many worker processes have died while they read its output.
+MAX_LOST_COLLECTIONS: Final = 2
 #: Maximum number of parts that are stored before the job is polled again.
 PARTS_AT_ONCE: Final = 16
 #: Errors that a retry cannot resolve.
@@ -56,38 +59,44 @@ _TOO_LONG: Final = {
 }
 
 
-async def work(platform: Platform, row: SimulationRequest) -> None:
-    """Do the next step of a request. Failures go to its timeline; only those of the database are raised."""
-    logs.account.set(row.hub_username)
-    logs.simulation.set(row.request_id)
-    try:
-        await _work(platform, row)
-    except LeaseLost:
-        logger.info("request %s: another process works on it", row.request_id)
-
-
-async def _work(platform: Platform, row: SimulationRequest) -> None:
+async def work(platform: Platform, row: SimulationRequest, note: Note) -> Outcome:
+    """Do the next step of a request, and return its outcome; :func:`outcome_of` has that of an error."""
     # Collecting and publishing get a last attempt after their deadline: the output exists, and may even be
     # published. So does the first attempt at a step, as there may have been no server until the deadline.
     untried = row.attempts == 0 and row.cancel_requested_at is None
-    if transitions.past(row.deadline_at) and row.step in CANCELLABLE and not untried:
-        await give_up(platform, row, row.reason)
-        return
-    try:
-        await _step(platform, row)
-    except LeaseLost:
-        raise
-    except FINAL as error:
-        outcome, reason = transitions.outcome_of_failure(row), _report(error, row)
-        await end(platform, row, Ending(outcome, reason, caused_by_owner=isinstance(error, CAUSED_BY_OWNER)))
-    except PASSING as error:
-        await _postpone(platform, row, error, _report(error, row))
-    except (Exception, SystemExit, KeyboardInterrupt) as error:
-        if is_away(error) or Noting.is_interrupt(error):
-            raise
+    if claims.past(row.deadline_at) and row.step in CANCELLABLE and not untried:
+        return await give_up(platform, row, row.reason)
+    if row.cancel_requested_at is not None and row.step in CANCELLABLE:
+        return await cancel(platform, row)
+    match row.step:
+        case Step.SUBMIT:
+            return await submit(platform, row)
+        case Step.STORE:
+            return await store(platform, row, note)
+        case Step.COLLECT:
+            return await collect(platform, row, note)
+        case Step.PUBLISH:
+            return await publish(platform, row)
+        case _:
+            raise ValueError(f"no step {row.step!r}")
+
+
+async def outcome_of(platform: Platform, row: SimulationRequest, error: BaseException) -> Outcome:
+    """Return the outcome of a failed step. Raises lost leases, interrupts and errors of the database."""
+    if isinstance(error, LeaseLost) or is_away(error) or Noting.is_interrupt(error):
+        raise error
+    if isinstance(error, FINAL):
+        outcome, reason = claims.outcome_of_failure(row), _report(error, row)
+        return Ended(outcome, reason, caused_by_owner=isinstance(error, CAUSED_BY_OWNER))
+    if isinstance(error, PASSING):
+        trouble = _report(error, row)
+    else:
         # A plugin's bug must not end the loop.
-        logger.exception("request %s: step %s failed", row.request_id, row.step)
-        await _postpone(platform, row, error, "internal error of the platform; its operators see details")
+        logger.error("request %s: step %s failed", row.request_id, row.step, exc_info=error)
+        trouble = "internal error of the platform; its operators see details"
+    if claims.past(row.deadline_at):
+        return await give_up(platform, row, trouble, caused_by_owner=isinstance(error, CAUSED_BY_OWNER))
+    return Postponed(trouble, worker_lost=isinstance(error, WorkerLost))
 
 
 def _report(error: Exception, row: SimulationRequest) -> str:
@@ -95,85 +104,49 @@ def _report(error: Exception, row: SimulationRequest) -> str:
     return message_for_owner(error)
 
 
-async def _postpone(platform: Platform, row: SimulationRequest, error: BaseException, trouble: str) -> None:
-    if transitions.past(row.deadline_at):
-        await give_up(platform, row, trouble, caused_by_owner=isinstance(error, CAUSED_BY_OWNER))
-    else:
-        await transitions.postponed(row, trouble, worker_lost=isinstance(error, WorkerLost))
-
-
-async def _step(platform: Platform, row: SimulationRequest) -> None:
-    if row.cancel_requested_at is not None and row.step in CANCELLABLE:
-        await cancel(platform, row)
-    elif row.step == Step.SUBMIT:
-        await submit(platform, row)
-    elif row.step == Step.STORE:
-        await store(platform, row)
-    elif row.step == Step.COLLECT:
-        await collect(platform, row)
-    elif row.step == Step.PUBLISH:
-        await publish(platform, row)
-
-
-async def submit(platform: Platform, row: SimulationRequest) -> None:
+async def submit(platform: Platform, row: SimulationRequest) -> Outcome:
     """Submit the job to its runner."""
     runner = platform.runners.get(row.runner)
     reached("submit.before")
-    handle = await runner.submit(_job(row))
+    handle = await runner.submit(Job(row.request_id, row.order, row.node_seconds))
     reached("submit.handed_over")
-    try:
-        await transitions.handed_over(row, handle, platform.settings)
-    except IntegrityError as error:
-        raise RunnerUnavailable("the runner gave out the handle of another job") from error
-    except LeaseLost:
-        # The request may have ended in the meantime; then no other process knows of the job.
-        if await transitions.has_ended(row):
-            await runner.cancel(handle)
-        raise
-    reached("submit.after_commit")
+    return HandedOver(handle)
 
 
-async def cancel(platform: Platform, row: SimulationRequest) -> None:
+async def cancel(platform: Platform, row: SimulationRequest) -> Outcome:
     """Cancel the job, and end the request once the runner reports that the job has ended."""
     runner = platform.runners.get(row.runner)
     handle = await find_handle(runner, row)
     reached("cancel.found")
     if handle is None:
-        await end(platform, row, Ending(State.CANCELLED, "cancelled before it was handed over"))
-        return
+        return Ended(State.CANCELLED, "cancelled before it was handed over")
     await runner.cancel(handle)
     reached("cancel.asked")
     status = await runner.poll(handle)
     if not status.state.has_ended:
-        await transitions.postponed(row, "waiting for the job to stop")
-    else:
-        await end(platform, row, Ending(State.CANCELLED, "cancelled", status.node_hours))
+        return Postponed("waiting for the job to stop")
+    return Ended(State.CANCELLED, "cancelled", status.node_hours)
 
 
-def _job(row: SimulationRequest) -> Job:
-    return Job(row.request_id, row.order, row.node_seconds)
-
-
-async def store(platform: Platform, row: SimulationRequest) -> None:
+async def store(platform: Platform, row: SimulationRequest, note: Note) -> Outcome:
     """Store finished parts of the job's output while other parts run.
 
     After a temporary failure the job is polled as usual, and its parts are stored later.
     """
     again = timedelta(seconds=poll_seconds(platform, row.runner))
     try:
-        if await _keep_parts(platform, row, whole=False):
+        if await _keep_parts(platform, row, note, whole=False):
             again = timedelta(0)
     except RunnerRefused as error:
         # The request fails, so stop the parts that still run.
-        await transitions.require_held(row)
+        await claims.require_held(row)
         used = await stop(platform, row)
-        await end(platform, row, Ending(State.FAILED, _report(error, row), used))
-        return
+        return Ended(State.FAILED, _report(error, row), used)
     except WorkerLost:
         raise
     except PASSING as error:
         log_for_operators(error, f"request {row.request_id}: step {row.step}")
-    await transitions.parts_stored(row, again)
+    return Progressed(Step.FOLLOW, again)
 
 
 def poll_seconds(platform: Platform, runner_name: str) -> float:
@@ -183,9 +156,11 @@ def poll_seconds(platform: Platform, runner_name: str) -> float:
     return platform.settings.poll_seconds if own is None else own
 
 
-async def _keep_parts(platform: Platform, row: SimulationRequest, *, whole: bool) -> dict[int, PartFiles]:
+async def _keep_parts(
+    platform: Platform, row: SimulationRequest, note: Note, *, whole: bool
+) -> dict[int, PartFiles]:
     """Store the parts that are not stored yet, all if ``whole``, else some of the finished; return them."""
-    if row.lost_collections >= transitions.MAX_LOST_COLLECTIONS:
+    if row.lost_collections >= MAX_LOST_COLLECTIONS:
         raise output.InvalidOutput(f"reading the output ended {row.lost_collections} processes: {row.reason}")
     settings, order, handle = platform.settings, row.order, row.handle or ""
     runner = platform.runners.get(row.runner)
@@ -194,14 +169,6 @@ async def _keep_parts(platform: Platform, row: SimulationRequest, *, whole: bool
     wanted = [
         part for part, is_finished in enumerate(finished) if (is_finished or whole) and part not in kept
     ]
-
-    async def note(part: int, files: PartFiles, *, stored: bool) -> None:
-        try:
-            await output.note_part(row, part, files, stored=stored)
-        except LeaseLost:
-            await output.withdraw_part(platform.storage, row, files)
-            raise
-
     taken = sum(file.size_bytes for files in kept.values() for file in files.files)
     return await output.keep_parts(
         output.OutputSource(runner, handle, order, row.request_id, len(finished)),
@@ -213,26 +180,23 @@ async def _keep_parts(platform: Platform, row: SimulationRequest, *, whole: bool
     )
 
 
-async def collect(platform: Platform, row: SimulationRequest) -> None:
+async def collect(platform: Platform, row: SimulationRequest, note: Note) -> Outcome:
     """Store the output. The request of a mock, which has none, ends here."""
     reached("collect.before")
     if row.is_mock:
-        url = url_of(platform.settings.hub, _repository(row))
-        await end(platform, row, Ending(State.COMPLETED, output_hub_repo=url))
-        return
-    await _keep_parts(platform, row, whole=True)
+        return Ended(State.COMPLETED, output_hub_repo=url_of(platform.settings.hub, _repository(row)))
+    await _keep_parts(platform, row, note, whole=True)
     reached("collect.stored")
     kept = await output.stored_parts(row)
     files = output.merge_parts([files for _, files in sorted(kept.items())])
-    await transitions.collected(row, files, platform.settings)
+    return Progressed(Step.PUBLISH, files=tuple(files))
 
 
-async def publish(platform: Platform, row: SimulationRequest) -> None:
+async def publish(platform: Platform, row: SimulationRequest) -> Outcome:
     """Publish the output as a dataset of the requester, with their token, if they have one."""
     settings = platform.settings
     if row.encrypted_token is None:
-        await end(platform, row, Ending(State.COMPLETED, UNPUBLISHED))
-        return
+        return Ended(State.COMPLETED, UNPUBLISHED)
     provenance = Provenance(
         request_id=row.request_id,
         order=row.order,
@@ -247,7 +211,7 @@ async def publish(platform: Platform, row: SimulationRequest) -> None:
     reached("publish.before")
     url = await publication.publish(provenance, target, platform.storage, scratch_of(platform, row))
     reached("publish.published")
-    await end(platform, row, Ending(State.COMPLETED, output_hub_repo=url))
+    return Ended(State.COMPLETED, output_hub_repo=url)
 
 
 def _facts(platform: Platform, row: SimulationRequest) -> Mapping[str, str]:
@@ -264,22 +228,6 @@ def _repository(row: SimulationRequest) -> str:
 # -- the end ------------------------------------------------------------------------------------------
 
 
-async def end(platform: Platform, row: SimulationRequest, ending: Ending) -> None:
-    """End a request, remove its files, and notify the plugins. Raises LeaseLost."""
-    # Before the change of state: no step runs for a request that has ended.
-    await output.discard(scratch_of(platform, row))
-    reached("finish.cleared")
-    ended = await transitions.finish(row, ending)
-    reached("finish.after_commit")
-    platform.plugins.announce("collidium_request_finished", request=records.as_json(ended))
-    if row.step == Step.SUBMIT:
-        # A process that lost the lease may have submitted the job in the meantime. One that does so later
-        # sees that the request has ended, and cancels the job itself.
-        await stop(platform, row)
-    if ending.state != State.COMPLETED:
-        await output.sweep_parts(platform.storage)
-
-
 def scratch_of(platform: Platform, row: SimulationRequest) -> Path:
     """Return the directory of a request's temporary files."""
     return platform.settings.data_dir / "outputs" / row.request_id
@@ -287,17 +235,16 @@ def scratch_of(platform: Platform, row: SimulationRequest) -> Path:
 
 async def give_up(
     platform: Platform, row: SimulationRequest, trouble: str | None, *, caused_by_owner: bool = False
-) -> None:
-    """Cancel the job of a request whose step exceeded its deadline, and end the request."""
+) -> Ended:
+    """Cancel the job of a request whose step exceeded its deadline."""
     used = None
     if row.step in CANCELLABLE:
         # A process that was suspended until its lease expired must not cancel what another one follows.
-        await transitions.require_held(row)
+        await claims.require_held(row)
         used = await stop(platform, row)
         reached("give_up.stopped")
     reason = _TOO_LONG[Step(row.step)] + (f" ({trouble})" if trouble else "")
-    outcome = transitions.outcome_of_failure(row)
-    await end(platform, row, Ending(outcome, reason, used, caused_by_owner=caused_by_owner))
+    return Ended(claims.outcome_of_failure(row), reason, used, caused_by_owner=caused_by_owner)
 
 
 async def find_handle(runner: Runner, row: SimulationRequest) -> str | None:
@@ -306,7 +253,7 @@ async def find_handle(runner: Runner, row: SimulationRequest) -> str | None:
         return row.handle
     handle = await runner.find(row.request_id)
     # A faulty runner must not make us cancel the job of another request.
-    if handle is not None and await transitions.is_anothers(row, handle):
+    if handle is not None and await claims.is_anothers(row, handle):
         return None
     return handle
 

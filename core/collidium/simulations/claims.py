@@ -1,0 +1,45 @@
+"""What the holder of a request's lease reads of it, without changing it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tortoise.timezone import now
+
+from collidium.database.leased_loop import LeaseLost
+from collidium.simulations.models import CANCELLABLE, TERMINAL, SimulationRequest, State
+
+
+async def held(claimed: SimulationRequest) -> SimulationRequest:
+    """Lock the row of a claimed request and return it as it is now. Raises LeaseLost."""
+    row = await SimulationRequest.select_for_update().get(id=claimed.id)
+    if row.lease != claimed.lease or not row.lease:
+        raise LeaseLost(row.request_id)
+    return row
+
+
+def outcome_of_failure(row: SimulationRequest) -> State:
+    """Return the state in which a request ends that cannot continue: cancelled if it was being cancelled."""
+    cancelling = row.cancel_requested_at is not None and row.step in CANCELLABLE
+    return State.CANCELLED if cancelling else State.FAILED
+
+
+async def require_held(claimed: SimulationRequest) -> None:
+    """Raise LeaseLost unless the lease is still held. Call it before a side effect outside the database."""
+    if (await SimulationRequest.get(id=claimed.id)).lease != claimed.lease:
+        raise LeaseLost(claimed.request_id)
+
+
+async def has_ended(row: SimulationRequest) -> bool:
+    """Whether a request has ended since it was read."""
+    return (await SimulationRequest.get(id=row.id)).state in TERMINAL
+
+
+async def is_anothers(row: SimulationRequest, handle: str) -> bool:
+    """Whether the job with that handle belongs to another request."""
+    return await SimulationRequest.filter(runner=row.runner, handle=handle).exclude(id=row.id).exists()
+
+
+def past(deadline: datetime | None) -> bool:
+    """Whether a deadline has passed."""
+    return deadline is not None and deadline <= now()
