@@ -10,8 +10,9 @@ import re
 from collections.abc import Collection, Iterable
 from datetime import datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import records
@@ -24,6 +25,8 @@ from collidium.scoring.uncertainty import groups_of
 from collidium.truth import registry
 
 if TYPE_CHECKING:
+    from tortoise.queryset import QuerySet
+
     from collidium.platform import Platform
 
 #: ``upcoming``: card and data are visible. ``open``: submissions are scored and ranked. ``closed``: none are
@@ -142,6 +145,16 @@ async def locked(name: str) -> Challenge:
     return row
 
 
+async def with_truth(**filters: Any) -> list[Challenge]:
+    """The challenges that have a truth, by name."""
+    return await Challenge.filter(truth_version__isnull=False, **filters).order_by("name")
+
+
+async def by_name(names: Collection[str]) -> dict[str, Challenge]:
+    """The challenges of these names that exist."""
+    return await Challenge.in_bulk(names, "name")
+
+
 async def revision_of(name: str) -> int:
     """The version of a challenge's leaderboard; 0 without a challenge."""
     rows: list[int] = [revision for (revision,) in await Challenge.filter(name=name).values_list("revision")]
@@ -150,7 +163,15 @@ async def revision_of(name: str) -> int:
 
 async def lock_all(names: Collection[str] | None = None) -> list[Challenge]:
     """Lock the challenges of these names (None: all) as :func:`locked` does, by name."""
-    rows = Challenge.all() if names is None else Challenge.filter(name__in=list(names))
+    return await _locked(Challenge.all() if names is None else Challenge.filter(name__in=list(names)))
+
+
+async def lock_sharing(task: str, truth_version: str, name: str = "") -> list[Challenge]:
+    """Lock the challenges that score against a truth of a task, and that of this name, by name."""
+    return await _locked(Challenge.filter(Q(name=name) | Q(task=task, truth_version=truth_version)))
+
+
+async def _locked(rows: QuerySet[Challenge]) -> list[Challenge]:
     return await rows.order_by("name").select_for_update()
 
 

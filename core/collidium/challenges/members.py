@@ -7,7 +7,7 @@ import re
 import secrets
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tortoise.expressions import F
 from tortoise.timezone import now
@@ -16,12 +16,42 @@ from collidium import challenges, operations, records
 from collidium.challenges.models import Challenge, Invitation, Member
 from collidium.contracts.identity import USERNAME
 from collidium.database import newest, transactional
-from collidium.errors import Conflict, InvalidInput, NotFound
+from collidium.errors import Conflict, Forbidden, InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from collidium.accounts import AccountView
 
 #: Default validity of an invitation.
 VALID: Final = timedelta(days=14)
 _PREFIX: Final = "collidium_invitation_"
 _CODE: Final = re.compile(rf"{_PREFIX}[A-Za-z0-9_-]{{32}}")
+
+
+async def admits(row: Challenge, account: AccountView, organisations: Collection[str]) -> bool:
+    """Return whether an account, a member of these hub organisations, may submit to a challenge."""
+    if row.access == "open" or account.baseline:
+        return True
+    if row.organisation and row.organisation.casefold() in map(str.casefold, organisations):
+        return True
+    return await is_listed(row, account)
+
+
+async def is_listed(row: Challenge, account: AccountView) -> bool:
+    """Return whether an account is on the list of a challenge's members."""
+    return await Member.exists(challenge=row.name, name_key=account.hub_username.casefold())
+
+
+async def require_admitted(row: Challenge, account: AccountView, organisations: Collection[str]) -> None:
+    """Raise Forbidden for an account that may not submit to a challenge."""
+    if not await admits(row, account, organisations):
+        among = ""
+        if row.organisation:
+            what = "with an address" if row.organisation.startswith("@") else "in the organisation"
+            among = f", and for those {what} {row.organisation}"
+        raise Forbidden(
+            f"{row.name} is for its members{among}: its organisers send invitations "
+            f"(collidium team join {row.name} CODE)"
+        )
 
 
 async def admit(row: Challenge, hub_usernames: Collection[str]) -> int:
@@ -131,6 +161,16 @@ async def find_invitation(row: Challenge, code: str) -> Invitation:
     if found.expires_at <= now():
         raise Conflict(f"the invitation ended on {found.expires_at:%Y-%m-%d at %H:%M} UTC")
     return found
+
+
+async def count_invitations(team_id: int) -> int:
+    """The number of invitations to a team that have not ended."""
+    return await Invitation.filter(team_id=team_id, expires_at__gt=now()).count()
+
+
+async def end_invitations(team_id: int) -> None:
+    """End all invitations to a team."""
+    await Invitation.filter(team_id=team_id).delete()
 
 
 async def use_invitation(invitation: Invitation) -> None:

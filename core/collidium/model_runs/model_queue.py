@@ -17,7 +17,8 @@ from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, operations, records
-from collidium.challenges.models import Arrival, Challenge
+from collidium.challenges import Challenge
+from collidium.challenges.models import Arrival
 from collidium.database import on_commit, transactional
 from collidium.database.leased_loop import LeaseLost
 from collidium.errors import Conflict, NotFound

@@ -18,9 +18,9 @@ from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, records
-from collidium.challenges import gate, tasklist
-from collidium.challenges.models import Arrival, Challenge, Member
-from collidium.errors import Conflict, Forbidden, TooManyRequests, Unavailable
+from collidium.challenges import Challenge, gate, members, tasklist
+from collidium.challenges.models import Arrival
+from collidium.errors import Conflict, TooManyRequests, Unavailable
 from collidium.model_runs.model_queue import FREE_AT_FIRST, FREE_FAILURES
 from collidium.model_runs.models import Evaluation
 from collidium.submissions.models import Submission, Team, TeamMember
@@ -69,33 +69,6 @@ class Admission:
 
 
 # -- who may submit, and for which participant ------------------------------------------------------------
-
-
-async def admits(row: Challenge, account: AccountView, organisations: Collection[str]) -> bool:
-    """Return whether an account, a member of these hub organisations, may submit to a challenge."""
-    if row.access == "open" or account.baseline:
-        return True
-    if row.organisation and row.organisation.casefold() in map(str.casefold, organisations):
-        return True
-    return await is_listed(row, account)
-
-
-async def is_listed(row: Challenge, account: AccountView) -> bool:
-    """Return whether an account is on the list of a challenge's members."""
-    return await Member.exists(challenge=row.name, name_key=account.hub_username.casefold())
-
-
-async def require_admitted(row: Challenge, account: AccountView, organisations: Collection[str]) -> None:
-    """Raise Forbidden for an account that may not submit to a challenge."""
-    if not await admits(row, account, organisations):
-        among = ""
-        if row.organisation:
-            what = "with an address" if row.organisation.startswith("@") else "in the organisation"
-            among = f", and for those {what} {row.organisation}"
-        raise Forbidden(
-            f"{row.name} is for its members{among}: its organisers send invitations "
-            f"(collidium team join {row.name} CODE)"
-        )
 
 
 def participant_of(account: AccountView, team: Team | None, arrival: str = "") -> str:
@@ -214,7 +187,7 @@ async def _admission(
     practice = challenges.state_of(row, began_at) == "practice"
     refusal = Conflict(f"{row.name} accepts no submissions: {refused.reason}") if refused else None
     if refusal is None and organisations is not None:
-        await require_admitted(row, account, organisations)
+        await members.require_admitted(row, account, organisations)
     truth = await registry.find(row.task, version)
     largest_file = registry.largest_file(task, truth, platform.settings)
     team = await team_of(account.id, row.name)
@@ -223,7 +196,7 @@ async def _admission(
 
 async def _without_truth(row: Challenge) -> str:
     """Why a challenge takes no predictions yet, and which of its task do."""
-    others = await Challenge.filter(task=row.task, listed=True, truth_version__isnull=False).order_by("name")
+    others = await challenges.with_truth(task=row.task, listed=True)
     names = [other.name for other in others if challenges.state_of(other, now()) == "open"]
     reason = "it has no truth yet to score them against"
     return f"{reason}; open challenges of its task: {', '.join(names)}" if names else reason
@@ -284,8 +257,8 @@ async def _kept_today(challenge: Challenge, participants: Collection[str], now: 
     Not counted are the first models that the platform failed to score. What members of a team submitted
     before they joined counts for the team, too.
     """
-    members = await _members_of(participants)
-    theirs = Q(participant__in=list(participants)) | Q(account_id__in=list(members))
+    in_teams = await _members_of(participants)
+    theirs = Q(participant__in=list(participants)) | Q(account_id__in=list(in_teams))
     own, midnight = Q(theirs, challenge=challenge.name), midnight_before(now)
     files = Submission.filter(own, submitted_at__gte=midnight, evaluation_id__isnull=True)
     kept, failed = Counter[str](), Counter[str]()
@@ -294,7 +267,7 @@ async def _kept_today(challenge: Challenge, participants: Collection[str], now: 
     sent += await models.values_list("participant", "account_id", "code")
     for participant, account, code in sent:
         of = failed if code in FREE_AT_FIRST else kept
-        of.update({str(participant), members.get(account, str(participant))})
+        of.update({str(participant), in_teams.get(account, str(participant))})
     kept.update({of: number - FREE_FAILURES for of, number in failed.items() if number > FREE_FAILURES})
     return kept
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, operations
-from collidium.challenges.models import Challenge
+from collidium.challenges import Challenge
 from collidium.database import applied_at, transactional
 from collidium.model_runs import model_queue
 from collidium.model_runs.models import Evaluation
@@ -81,7 +81,7 @@ async def taken(tasks: Mapping[str, Task], before: datetime | None = None) -> Ta
     Only verdicts from ``before`` a moment; default: when the database was upgraded from such a release.
     """
     before = before or await applied_at(_UPGRADE) or now()
-    rows = {row.name: row for row in await Challenge.filter(truth_version__isnull=False).order_by("name")}
+    rows = {row.name: row for row in await challenges.with_truth()}
     failed = Evaluation.filter(state="failed", code=_TAKEN, ended_at__lt=before)
     models = [row for row in await failed.order_by("received_at", "id") if not await _is_given_back(row)]
     places = [

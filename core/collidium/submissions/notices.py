@@ -12,7 +12,7 @@ from msgspec import structs
 from tortoise.timezone import now
 
 from collidium import challenges, outbox, records
-from collidium.challenges.models import Challenge
+from collidium.challenges import Challenge
 from collidium.database import transactional
 from collidium.submissions.models import Submission
 from collidium.submissions.reading import view as view_submission

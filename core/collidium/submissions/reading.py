@@ -14,8 +14,7 @@ from msgspec import convert, structs
 from tortoise.expressions import Q
 
 from collidium import challenges, records
-from collidium.challenges import tasklist
-from collidium.challenges.models import Challenge
+from collidium.challenges import Challenge, tasklist
 from collidium.errors import Forbidden, InvalidInput, NotFound, UnknownCursor
 from collidium.model_runs import model_queue
 from collidium.model_runs.models import Evaluation
@@ -175,7 +174,7 @@ async def list_self_reported(
 
 async def _listed(platform: Platform, query: QuerySet[Submission], limit: int) -> list[records.Submission]:
     rows = await query.order_by("-submitted_at", "-id").limit(limit)
-    of = await Challenge.in_bulk({row.challenge for row in rows}, "name")
+    of = await challenges.by_name({row.challenge for row in rows})
     return [
         view(row, unranked=why_unranked(row, of.get(row.challenge), card_of(platform, row))) for row in rows
     ]

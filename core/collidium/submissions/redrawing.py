@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import challenges
-from collidium.challenges.models import Challenge
 from collidium.contracts.storage import MissingFile, StorageUnavailable
 from collidium.database import execute_many, in_chunks, rows_of, stored
 from collidium.errors import InvalidInput, ScoringFailed, ScoringInterrupted
@@ -164,16 +162,16 @@ class Redrawing:
 
     async def lock(self, challenge: str) -> None:
         """Lock the challenge and all that score against the version, by name to prevent deadlocks."""
-        sharing = Q(task=self.task.card.name, truth_version=self.counts)
-        rows = Challenge.filter(Q(name=challenge) | sharing if self.versions else Q(name=challenge))
-        await rows.order_by("name").select_for_update()
+        if self.versions:
+            await challenges.lock_sharing(self.task.card.name, self.counts, challenge)
+        else:
+            await challenges.locked(challenge)
 
     async def is_complete(self) -> bool:
         """Lock all challenges that score against the version; whether every file has the new draws."""
         if not self.versions:
             return True
-        sharing = Challenge.filter(task=self.task.card.name, truth_version=self.counts)
-        for challenge in await sharing.order_by("name").select_for_update():
+        for challenge in await challenges.lock_sharing(self.task.card.name, self.counts):
             await challenges.bump_revision(challenge)  # its errors change
         made = map(draw_seeds.successor, self.versions)
         await draw_seeds.lock(self.task.card.name, [*self.versions, *made])

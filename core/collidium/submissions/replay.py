@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, operations
-from collidium.challenges.models import Challenge
+from collidium.challenges import Challenge
 from collidium.database import execute_many, in_chunks, stored, transactional
 from collidium.errors import Conflict
 from collidium.runtime import failpoints

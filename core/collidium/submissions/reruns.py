@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, operations, records
-from collidium.challenges import gate
-from collidium.challenges.models import Challenge
+from collidium.challenges import Challenge, gate
 from collidium.database import in_chunks, transactional
 from collidium.errors import Conflict
 from collidium.inference.messages import Code

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.challenges.models import Challenge
+from collidium.challenges import Challenge
 from collidium.challenges.tasklist import floor_of, reward_of
 from collidium.contracts.task import Card, Metric
 from collidium.database import in_chunks

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from collidium import accounts, challenges, operations
-from collidium.challenges.models import Challenge
+from collidium.challenges import Challenge
 from collidium.database import execute_many, rows_of, transactional
 from collidium.errors import Conflict
 from collidium.records import RankChange

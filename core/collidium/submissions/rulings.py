@@ -13,8 +13,7 @@ from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, operations, records
-from collidium.challenges import members
-from collidium.challenges.models import Challenge
+from collidium.challenges import Challenge, members
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden, NotFound
 from collidium.model_runs import model_files, model_queue

@@ -18,8 +18,7 @@ from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, outbox, records
-from collidium.challenges import gate
-from collidium.challenges.models import Challenge
+from collidium.challenges import Challenge, gate
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput, TooManyRequests, Unavailable

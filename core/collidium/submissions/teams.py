@@ -11,12 +11,11 @@ from msgspec import structs
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, records
-from collidium.challenges import members
-from collidium.challenges.models import Challenge, Invitation
+from collidium.challenges import Challenge, members
 from collidium.database import newest, transactional
 from collidium.errors import Conflict, Forbidden, InvalidInput, NotFound
 from collidium.runtime import display_names
-from collidium.submissions.admissions import admits, is_listed, participant_of_team, require_admitted, team_of
+from collidium.submissions.admissions import participant_of_team, team_of
 from collidium.submissions.models import Submission, Team, TeamMember
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ async def participation(
     row = await challenges.visible(name)
     found = records.Participation(
         challenge=name,
-        admitted=await admits(row, account, organisations),
+        admitted=await members.admits(row, account, organisations),
         invited_to=await _invited_to(row, code) if code else None,
     )
     team = await team_of(account.id, name)
@@ -195,7 +194,7 @@ async def invite(
     if team.captain_id != account.id:
         raise Forbidden(f"only the captain of {team.name} can invite")
     _require_changeable(row)
-    if await Invitation.filter(team_id=team.id, expires_at__gt=now()).count() >= MAX_INVITATIONS:
+    if await members.count_invitations(team.id) >= MAX_INVITATIONS:
         raise Conflict(f"{team.name!r} has {MAX_INVITATIONS} invitations already, which have not ended")
     return await members.make_invitation(row, team.id, uses=uses, expires_at=expires_at)
 
@@ -211,7 +210,7 @@ async def join(account: AccountView, name: str, code: str, organisations: Collec
     await challenges.require_visible(row)
     invitation = await members.find_invitation(row, code)
     if invitation.team_id is None:
-        if not await is_listed(row, account):
+        if not await members.is_listed(row, account):
             await members.use_invitation(invitation)
             await members.admit(row, [account.hub_username])
         return
@@ -274,7 +273,7 @@ async def _require_free(row: Challenge, account: AccountView, organisations: Col
     if row.team_size < 2:
         raise Conflict(f"{row.name} has no teams")
     _require_changeable(row)
-    await require_admitted(row, account, organisations)
+    await members.require_admitted(row, account, organisations)
     alone = Submission.filter(challenge=row.name, account_id=account.id).exclude(standing="withdrawn")
     if await alone.exists():
         raise Conflict(f"you have submitted to {row.name} alone: withdraw these submissions first")
@@ -289,7 +288,7 @@ async def _enter(team: Team, account: AccountView) -> None:
 async def leave(team: Team, member: TeamMember) -> None:
     """Remove a member from a team; an empty team is deleted, unless it has submitted."""
     await member.delete()
-    await Invitation.filter(team_id=team.id).delete()
+    await members.end_invitations(team.id)
     if not await _has_captain(team) and not await _has_submitted(team):
         await team.delete()
 
