@@ -37,8 +37,7 @@ from collidium.records import Checked, Comparison, Receipt, Submission, TaskCard
 from collidium.runtime import metrics
 from collidium.runtime.limits import InFlight
 from collidium.scoring.predictions import ExtraColumns
-from collidium.submissions import reading, rulings, submit, uploads
-from collidium.submissions.admissions import Admission, admitted
+from collidium.submissions import admissions, reading, rulings, submit, uploads
 
 blueprint = Blueprint("benchmarks", __name__, url_prefix="/v1")
 
@@ -200,7 +199,7 @@ async def received_submission(
 
 async def scored(
     caller: Caller,
-    admission: Admission,
+    admission: admissions.Admission,
     predictions: submit.Predictions,
     model_repo: str | None,
     extra_columns: ExtraColumns = "refuse",
@@ -222,19 +221,19 @@ async def scored(
 @asynccontextmanager
 async def admission_to(
     caller: Caller, challenge: str, began_at: datetime | None = None, *, again: bool = False
-) -> AsyncIterator[Admission]:
+) -> AsyncIterator[admissions.Admission]:
     """Admit one more file of the caller for the duration of the context; arguments as of `admitted`."""
     account = caller.account
     with _in_flight().one_more(account.id, platform().settings.evaluations_in_flight):
         options = platform(), account, challenge, caller.memberships, began_at
-        async with admitted(*options, again=again) as admission:
+        async with admissions.admitted(*options, again=again) as admission:
             yield admission
 
 
 @asynccontextmanager
 async def _received(
     caller: Caller, challenge: str, *, again: bool = False
-) -> AsyncIterator[tuple[Admission, submit.Predictions, dict[str, str]]]:
+) -> AsyncIterator[tuple[admissions.Admission, submit.Predictions, dict[str, str]]]:
     """Receive the caller's predictions and the form's other fields for the duration of the context.
 
     Rejected before the body is read: predictions for a challenge that accepts none (``again``: unless the

@@ -12,7 +12,7 @@ from collidium.api.answers import LARGEST_ID, answer, page_of
 from collidium.api.context import caller_address, platform
 from collidium.api.openapi import event_answer
 from collidium.api.schemas import DatasetsQuery, EventQuery, ModelsQuery
-from collidium.challenges.truth_in_use import is_evaluated
+from collidium.challenges import truth_in_use
 from collidium.errors import NotFound, UnknownCursor
 from collidium.event_display import Wanted
 from collidium.hub.models import ModelQuery
@@ -61,7 +61,7 @@ async def event(config: str, event_id: str, query_args: EventQuery) -> Response:
         revision=query_args.revision,
         format=query_args.format,
     )
-    found = await platform().event_display.event(wanted, partial(is_evaluated, platform()))
+    found = await platform().event_display.event(wanted, partial(truth_in_use.is_evaluated, platform()))
     response = Response(found.content, content_type=found.media_type)
     response.set_etag(found.tag)
     response.headers["Cache-Control"] = "no-cache"

@@ -18,8 +18,7 @@ from collidium.errors import InvalidInput
 from collidium.inference.sandbox import MAX_MODEL_BYTES
 from collidium.model_runs import model_queue
 from collidium.records import Evaluation
-from collidium.submissions import receiving, reruns
-from collidium.submissions.submit import Predictions
+from collidium.submissions import receiving, reruns, submit
 
 blueprint = Blueprint("evaluations", __name__, url_prefix="/v1")
 
@@ -30,7 +29,7 @@ blueprint = Blueprint("evaluations", __name__, url_prefix="/v1")
 @operation_id("submit_model")
 @validate_querystring(SubmitQuery)
 @document_response(Evaluation, 202)
-async def submit(caller: Caller, task: str, query_args: SubmitQuery) -> Response:
+async def submit_model(caller: Caller, task: str, query_args: SubmitQuery) -> Response:
     """Submit a model that the server runs on the events of the task or challenge: 202 with a Location.
 
     The body is a form with an ONNX file as part `model` and its manifest (TOML) as part `manifest`. All
@@ -50,7 +49,7 @@ async def submit(caller: Caller, task: str, query_args: SubmitQuery) -> Response
         row, deduplicated = await receiving.receive(
             platform(),
             admission,
-            Predictions(file.path, file.sha256, file.size_bytes),
+            submit.Predictions(file.path, file.sha256, file.size_bytes),
             file.fields["manifest"],
             check_claim=caller.check_claim,
             model_repo=query_args.model_repo or file.fields.get("model_repo") or None,

@@ -21,12 +21,8 @@ from collidium.presentation import places
 from collidium.records import BestStep, Place, Result, Submission, as_json, encode
 from collidium.runtime.metrics import CACHE
 from collidium.settings import MEBIBYTE
+from collidium.submissions import fronts, histories, rank_intervals, reading, results, teams
 from collidium.submissions import leaderboard as boards
-from collidium.submissions import reading, results, teams
-from collidium.submissions.fronts import Fronts
-from collidium.submissions.histories import Histories
-from collidium.submissions.leaderboard import BoardSelection, BoardVersion
-from collidium.submissions.rank_intervals import Intervals, RankIntervals
 
 blueprint = Blueprint("leaderboards", __name__, url_prefix="/v1/leaderboard")
 
@@ -39,7 +35,7 @@ _FRONTS = "collidium.leaderboard_fronts"
 _HISTORIES = "collidium.leaderboard_histories"
 INTERVALS = "collidium.rank_intervals"
 
-Pages = LRUCache[tuple[BoardVersion, LeaderboardQuery | HistoryQuery], WrittenPage]
+Pages = LRUCache[tuple[boards.BoardVersion, LeaderboardQuery | HistoryQuery], WrittenPage]
 
 #: Memory of the cache of encoded results; 10,000 places take 6 MB. Larger results are not cached.
 RESULTS_BYTES: Final = 32 * MEBIBYTE
@@ -51,9 +47,9 @@ Found = AsyncIterator[Sequence[Result]]
 @blueprint.record
 def _prepare(state: BlueprintSetupState) -> None:
     """Create the caches of an app."""
-    state.app.extensions[_FRONTS] = Fronts()
-    state.app.extensions[_HISTORIES] = Histories()
-    state.app.extensions[INTERVALS] = RankIntervals()
+    state.app.extensions[_FRONTS] = fronts.Fronts()
+    state.app.extensions[_HISTORIES] = histories.Histories()
+    state.app.extensions[INTERVALS] = rank_intervals.RankIntervals()
     state.app.extensions[_PAGES] = Pages(PAGES_BYTES, lambda page: PAGE_OVERHEAD + len(page.body))
 
 
@@ -82,7 +78,7 @@ async def leaderboard_response(challenge: str, query_args: LeaderboardQuery) -> 
         return await _conditional(version, page)
     intervals = None
     if not (query_args.all or query_args.pareto):
-        finder: RankIntervals = current_app.extensions[INTERVALS]
+        finder: rank_intervals.RankIntervals = current_app.extensions[INTERVALS]
         intervals = await finder.of(version)
     is_complete = intervals is not None or query_args.all or query_args.pareto
     found, cursor = await _places(version, query_args, intervals)
@@ -130,8 +126,8 @@ async def history_response(challenge: str, query_args: HistoryQuery) -> Response
     pages: Pages = current_app.extensions[_PAGES]
     page = pages.get((version, query_args))
     if page is None:
-        histories: Histories = current_app.extensions[_HISTORIES]
-        found = await histories.steps(version, card, query_args.metric, limit=query_args.limit)
+        kept: histories.Histories = current_app.extensions[_HISTORIES]
+        found = await kept.steps(version, card, query_args.metric, limit=query_args.limit)
         page = WrittenPage(encode(found))
         pages[version, query_args] = page
     return await _conditional(version, page)
@@ -142,11 +138,11 @@ async def validator(challenge: str) -> str:
     return _tag(await boards.current_version(challenge))
 
 
-def _tag(version: BoardVersion) -> str:
+def _tag(version: boards.BoardVersion) -> str:
     return f"{version.truth_version}-{version.revision}"
 
 
-async def _conditional(version: BoardVersion, page: WrittenPage, mark: str = "") -> Response:
+async def _conditional(version: boards.BoardVersion, page: WrittenPage, mark: str = "") -> Response:
     """Return the page, or 304 if the caller has this version already."""
     response = page.response()
     response.set_etag(_tag(version) + mark)
@@ -154,14 +150,14 @@ async def _conditional(version: BoardVersion, page: WrittenPage, mark: str = "")
 
 
 async def _places(
-    version: BoardVersion, query: LeaderboardQuery, intervals: Intervals | None
+    version: boards.BoardVersion, query: LeaderboardQuery, intervals: rank_intervals.Intervals | None
 ) -> tuple[list[Place], str | None]:
-    fronts: Fronts = current_app.extensions[_FRONTS]
+    kept: fronts.Fronts = current_app.extensions[_FRONTS]
     task = platform().tasks.things.get(version.task)
-    front = await fronts.of(version, task.card if task else None)
+    front = await kept.of(version, task.card if task else None)
     name = query.hub_username
     team = None if name is None else await teams.participant_with(name, version.challenge)
-    selection = BoardSelection(name, query.model_repo, team, all=query.all or query.pareto)
+    selection = boards.BoardSelection(name, query.model_repo, team, all=query.all or query.pareto)
     if not query.pareto:
         return await boards.places(
             version,
@@ -177,7 +173,7 @@ async def _places(
     return await boards.places_on_front(front, limit=query.limit, cursor=query.cursor, selection=selection)
 
 
-class Results(LRUCache[tuple[BoardVersion, ResultsQuery], bytes]):
+class Results(LRUCache[tuple[boards.BoardVersion, ResultsQuery], bytes]):
     """Encoded results of the latest versions."""
 
     def __init__(self) -> None:
@@ -199,21 +195,21 @@ async def results_response(name: str, query: ResultsQuery) -> Response:
     return await response.make_conditional(request)
 
 
-async def _encoded(version: BoardVersion, query: ResultsQuery) -> AsyncIterator[bytes]:
+async def _encoded(version: boards.BoardVersion, query: ResultsQuery) -> AsyncIterator[bytes]:
     metrics = [metric.name for metric in platform().tasks.find(version.task).card.metrics]
     intervals = None
     if query.status is not None:
         found = results.without_rank(version, query.status)
     else:
         if not query.all:
-            finder: RankIntervals = current_app.extensions[INTERVALS]
+            finder: rank_intervals.RankIntervals = current_app.extensions[INTERVALS]
             intervals = await finder.of(version, patience=None)
         found = results.everything(version, intervals=intervals, every=query.all)
     return _as_csv(found, metrics) if query.format == "csv" else _as_json(found)
 
 
 async def _cached(
-    kept: Results, key: tuple[BoardVersion, ResultsQuery], chunks: AsyncIterator[bytes]
+    kept: Results, key: tuple[boards.BoardVersion, ResultsQuery], chunks: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
     """Yield the chunks, and cache them together once they are complete, if they are small enough."""
     whole: list[bytes] = []

@@ -18,7 +18,7 @@ from pydantic import (
 from collidium.api.answers import PageQuery
 from collidium.contracts.identity import DOMAIN, USERNAME
 from collidium.records.evaluations import EvaluationState
-from collidium.submissions.submit import LONGEST_LINK
+from collidium.submissions import submit
 
 HubUsername = Annotated[str, StringConstraints(pattern=f"^{USERNAME.pattern}$", max_length=96)]
 
@@ -327,8 +327,12 @@ class LinksBody(Body):
     )
 
     model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
-    code_url: str | None = Field(None, max_length=LONGEST_LINK, description="HTTPS address of the code.")
-    paper_url: str | None = Field(None, max_length=LONGEST_LINK, description="HTTPS address of the paper.")
+    code_url: str | None = Field(
+        None, max_length=submit.LONGEST_LINK, description="HTTPS address of the code."
+    )
+    paper_url: str | None = Field(
+        None, max_length=submit.LONGEST_LINK, description="HTTPS address of the paper."
+    )
     final: bool = Field(
         False, description="Whether it is a candidate for the final results of its challenge."
     )

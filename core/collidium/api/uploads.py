@@ -24,10 +24,7 @@ from collidium.api.schemas import AppendHeaders
 from collidium.errors import BadRequest, CollidiumError, Conflict, InvalidInput, TooLarge
 from collidium.files.held import GrowingFile
 from collidium.records import Receipt
-from collidium.submissions import admissions, reading, uploads
-from collidium.submissions.admissions import Admission
-from collidium.submissions.submit import Predictions
-from collidium.submissions.uploads import Upload
+from collidium.submissions import admissions, reading, submit, uploads
 
 blueprint = Blueprint("uploads", __name__, url_prefix="/v1/uploads")
 
@@ -82,7 +79,7 @@ async def cancel(caller: Caller, upload_id: str) -> Response:
 
 
 @asynccontextmanager
-async def _opened(upload: Upload, offset: int | None = None) -> AsyncIterator[GrowingFile]:
+async def _opened(upload: uploads.Upload, offset: int | None = None) -> AsyncIterator[GrowingFile]:
     """Open the file of an upload for this request alone, to append at ``offset``; raises Conflict."""
     async with uploads.opened(platform().settings, upload) as file:
         if file is None:
@@ -99,7 +96,9 @@ async def _opened(upload: Upload, offset: int | None = None) -> AsyncIterator[Gr
         yield file
 
 
-async def _scored(caller: Caller, upload: Upload, admission: Admission, file: GrowingFile) -> Response:
+async def _scored(
+    caller: Caller, upload: uploads.Upload, admission: admissions.Admission, file: GrowingFile
+) -> Response:
     if file.size != upload.size_bytes:
         raise BadRequest(
             f"{file.size:,} of {upload.size_bytes:,} bytes are there; the upload is not complete"
@@ -109,7 +108,7 @@ async def _scored(caller: Caller, upload: Upload, admission: Admission, file: Gr
         sha256 = await asyncio.to_thread(lambda: file.sha256)
         if sha256 != upload.sha256:
             raise BadRequest(f"the file's sha256 is {sha256}, and {upload.sha256} was announced")
-        predictions = Predictions(file.path, sha256, file.size)
+        predictions = submit.Predictions(file.path, sha256, file.size)
         receipt = await benchmarks.scored(caller, admission, predictions, upload.model_repo)
     except CollidiumError as error:
         # The error is about the whole file, not about the request that appended to it.
@@ -121,7 +120,7 @@ async def _scored(caller: Caller, upload: Upload, admission: Admission, file: Gr
     return _final(receipt)
 
 
-async def _completed(upload: Upload) -> Response:
+async def _completed(upload: uploads.Upload) -> Response:
     """Return the receipt again, for a client that lost it."""
     if request.content_length or "Transfer-Encoding" in request.headers:
         raise BadRequest("the upload is complete: nothing can be appended")
@@ -134,7 +133,7 @@ def _final(receipt: Receipt) -> Response:
     return response
 
 
-async def _state(upload: Upload) -> Response:
+async def _state(upload: uploads.Upload) -> Response:
     left = int((upload.expires_at - now()).total_seconds())
     return Response(
         status=204,

@@ -85,11 +85,11 @@ def on_platform(action: Callable[[Platform], Awaitable[Result]]) -> Result:
     with Importing():
         import asyncio
 
-        from collidium.challenges.tasklist import open_platform
+        from collidium.challenges import tasklist
         from collidium.cli.root import warn_about_failures
 
     async def run() -> Result:
-        async with open_platform(quiet_settings()) as platform:
+        async with tasklist.open_platform(quiet_settings()) as platform:
             if not json_wanted():
                 warn_about_failures(platform.plugins)
             return await action(platform)

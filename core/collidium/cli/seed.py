@@ -115,7 +115,7 @@ async def each_second(act: Callable[[], None]) -> AsyncIterator[None]:
 async def _run(
     prepare: Prepare, size: str, dry_run: bool, report: Report, remind: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
-    from collidium.challenges.tasklist import open_platform
+    from collidium.challenges import tasklist
     from collidium.model_runs import model_runners
     from collidium.seeding import checks
     from collidium.seeding.access import endpoint_of, exclusive
@@ -124,7 +124,7 @@ async def _run(
     local = not settings.hub_url
     settings = settings.model_copy(update={"hub_url": endpoint_of(settings)})
     with nullcontext() if dry_run else exclusive(settings.data_dir):
-        async with open_platform(settings) as platform:
+        async with tasklist.open_platform(settings) as platform:
             seeding = prepare(platform, local, report)
             problems = [problem async for problem in checks.problems_of(seeding, size)]
             closing = [text async for text in checks.closing_texts(seeding)]

@@ -40,9 +40,9 @@ def list_() -> None:
     \b
     collidium task list
     """
-    from collidium.challenges.tasklist import list_tasks
+    from collidium.challenges import tasklist
 
-    statuses = on_platform(lambda platform: list_tasks(platform.tasks))
+    statuses = on_platform(lambda platform: tasklist.list_tasks(platform.tasks))
     columns: dict[str, ColumnSpec] = {
         "task": "name",
         "installed": "installed",
@@ -66,13 +66,16 @@ def show(name: str) -> None:
     """
 
     async def find(platform: Platform) -> dict[str, Any]:
-        from collidium.challenges.tasklist import card_of, list_tasks
+        from collidium.challenges import tasklist
 
-        statuses = {status.name: status for status in await list_tasks(platform.tasks)}
+        statuses = {status.name: status for status in await tasklist.list_tasks(platform.tasks)}
         if name not in statuses:
             raise NotFound(f"there is no task {name!r} (there are: {', '.join(statuses) or 'none'})")
         status = statuses[name]
-        return {"status": status, "card": await card_of(platform, status) if status.installed else None}
+        return {
+            "status": status,
+            "card": await tasklist.card_of(platform, status) if status.installed else None,
+        }
 
     show_value(on_platform(find), lambda found: _print_card(found["status"], found["card"]))
 
@@ -86,9 +89,9 @@ def add(name: str) -> None:
     \b
     collidium task add tracking
     """
-    from collidium.challenges.tasklist import add_task
+    from collidium.challenges import tasklist
 
-    show_value(on_platform(lambda platform: add_task(platform.tasks, name)), _print_status)
+    show_value(on_platform(lambda platform: tasklist.add_task(platform.tasks, name)), _print_status)
 
 
 @task.command()
@@ -100,9 +103,9 @@ def remove(name: str) -> None:
     \b
     collidium task remove tracking
     """
-    from collidium.challenges.tasklist import remove_task
+    from collidium.challenges import tasklist
 
-    show_value(on_platform(lambda platform: remove_task(platform.tasks, name)), _print_status)
+    show_value(on_platform(lambda platform: tasklist.remove_task(platform.tasks, name)), _print_status)
 
 
 def _print_status(status: TaskStatus) -> None:

@@ -33,8 +33,7 @@ from collidium.cli.progress import progress_bar
 if TYPE_CHECKING:
     from collidium.contracts.task import EventRange
     from collidium.platform import Platform
-    from collidium.submissions.giving_back import Taken
-    from collidium.submissions.replay import Change, Review
+    from collidium.submissions import giving_back, replay
     from collidium.truth.registry import TruthRecord
 
 COLUMNS: Final = {
@@ -107,12 +106,12 @@ def import_(
         raise click.UsageError("--public needs --not-current: the current truth must be of hidden events")
 
     async def run(platform: Platform) -> TruthRecord:
-        from collidium.challenges.truth_in_use import import_truth
+        from collidium.challenges import truth_in_use
         from collidium.hub.sources import find_hub
 
         token = find_hub(platform.settings.hub).token
         with progress_bar("Preparing truth (events)") as progress:
-            return await import_truth(
+            return await truth_in_use.import_truth(
                 platform,
                 task,
                 source,
@@ -141,9 +140,9 @@ def list_() -> None:
     \b
     collidium truth list
     """
-    from collidium.challenges.truth_in_use import list_truths
+    from collidium.challenges import truth_in_use
 
-    records = on_platform(lambda _: list_truths())
+    records = on_platform(lambda _: truth_in_use.list_truths())
     show_items(records, COLUMNS)
 
 
@@ -191,11 +190,11 @@ def rescore(task: str, apply: bool) -> None:
     collidium benchmark rescore tracking --apply
     """
 
-    async def run(platform: Platform) -> Review:
-        from collidium.submissions.rescoring import rescore
+    async def run(platform: Platform) -> replay.Review:
+        from collidium.submissions import rescoring
 
         with progress_bar("Scoring (files)") as progress:
-            return await rescore(platform, task, apply=apply, actor=ACTOR, progress=progress)
+            return await rescoring.rescore(platform, task, apply=apply, actor=ACTOR, progress=progress)
 
     review = on_platform(run)
     show_value(review, _print_review)
@@ -222,11 +221,10 @@ def give_back(apply: bool, before: datetime | None) -> None:
     collidium benchmark give-back --before 2027-01-31T12:00Z
     """
 
-    async def run(platform: Platform) -> tuple[Taken, list[Review]]:
+    async def run(platform: Platform) -> tuple[giving_back.Taken, list[replay.Review]]:
         from collidium.contracts.storage import StorageUnavailable
         from collidium.errors import CollidiumError
-        from collidium.submissions import giving_back
-        from collidium.submissions.rescoring import rescore
+        from collidium.submissions import giving_back, rescoring
 
         found = await giving_back.taken(platform.tasks.things, before)
         for model in found.models if apply else ():
@@ -238,7 +236,9 @@ def give_back(apply: bool, before: datetime | None) -> None:
         with progress_bar("Scoring (files)") as progress:
             for name in found.challenges:
                 try:
-                    reviews.append(await rescore(platform, name, apply=apply, actor=ACTOR, progress=progress))
+                    reviews.append(
+                        await rescoring.rescore(platform, name, apply=apply, actor=ACTOR, progress=progress)
+                    )
                 except (CollidiumError, StorageUnavailable) as error:  # nor do the other challenges
                     note(f"{name}: {error}")
         return found, reviews
@@ -256,7 +256,7 @@ def give_back(apply: bool, before: datetime | None) -> None:
         note("Nothing has changed: add --apply to give it back.")
 
 
-def _print_taken(found: Taken) -> None:
+def _print_taken(found: giving_back.Taken) -> None:
     print_table(
         ("model", "challenge", "account", "price", "not run again because"),
         (
@@ -272,7 +272,7 @@ def _print_taken(found: Taken) -> None:
     )
 
 
-def _print_review(review: Review) -> None:
+def _print_review(review: replay.Review) -> None:
     rows = [_change(change, review) for change in review.submissions]
     print_table(("rank", "account", "submission", "score", "earns", "not scored because"), rows)
     print_table(
@@ -287,7 +287,7 @@ def _print_review(review: Review) -> None:
         note(f"Nothing has changed. These are the scores of {versions}; --apply applies them.")
 
 
-def _change(change: Change, review: Review) -> tuple[object, ...]:
+def _change(change: replay.Change, review: replay.Review) -> tuple[object, ...]:
     metric = review.primary_metric
     score = _arrow(change.scores_before.get(metric), change.scores.get(metric))
     rank = _arrow(change.rank_before, change.rank)

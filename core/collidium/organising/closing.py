@@ -28,8 +28,6 @@ from collidium.runtime.waiting import WakeSignal
 from collidium.scoring.truth.parts import Part
 from collidium.submissions import notices, replay, reruns, rescoring, scores, waiting
 from collidium.submissions.models import Submission
-from collidium.submissions.replay import Incomplete, Replay, ReplayTarget
-from collidium.submissions.waiting import FilesWait
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -141,7 +139,7 @@ async def end(platform: Platform, name: str) -> bool:
     part = Part.of(row.truth_version)
     target = None
     if part is not None:
-        target = ReplayTarget(name, platform.tasks.find(row.task), str(part.final))
+        target = replay.ReplayTarget(name, platform.tasks.find(row.task), str(part.final))
         if await waiting.is_paused(target):
             return False
     problems: dict[str, str] = {}
@@ -154,17 +152,17 @@ async def end(platform: Platform, name: str) -> bool:
                 problems |= await rescoring.score_missing(
                     platform, target, problems, waits_for_task=True, unranked=set(others)
                 )
-            except FilesWait as error:
+            except waiting.FilesWait as error:
                 logger.warning("the end of %s: %s", name, error)
                 return False
         try:
             return await _end_once(platform, name, target, problems)
-        except Incomplete:
+        except replay.Incomplete:
             continue  # a submission arrived meanwhile
 
 
 @transactional
-async def _queue_finals(platform: Platform, name: str, target: ReplayTarget) -> int:
+async def _queue_finals(platform: Platform, name: str, target: replay.ReplayTarget) -> int:
     """Queue runs of the final models on the events that were held back; returns how many."""
     row = await challenges.locked(name)
     if row.ended_at is not None or await _is_awaited(row, platform) or await _results_wait_for(platform, row):
@@ -189,7 +187,7 @@ async def _is_awaited(row: Challenge, platform: Platform) -> bool:
 
 @transactional
 async def _end_once(
-    platform: Platform, name: str, target: ReplayTarget | None, problems: dict[str, str]
+    platform: Platform, name: str, target: replay.ReplayTarget | None, problems: dict[str, str]
 ) -> bool:
     row = await challenges.locked(name)
     if row.ended_at is not None:
@@ -201,12 +199,12 @@ async def _end_once(
             return False  # the held-back events of another challenge would be revealed
         chosen, left_out = await _final(row, target)
         if await reruns.not_queued(chosen, target.truth_version):
-            raise Incomplete
+            raise replay.Incomplete
         unranked = {"standing": "not_final", "rank_score": None, "represents": False}
         for ids in in_chunks(left_out):
             await Submission.filter(id__in=ids).update(**unranked)
         await challenges.set_part(row, part.final)
-        plan = Replay(platform.settings, target, problems, CALENDAR, "end_challenge")
+        plan = replay.Replay(platform.settings, target, problems, CALENDAR, "end_challenge")
         await replay.run(plan, apply=True)
         await waiting.forget(target)
         await model_queue.drop(name)
@@ -220,7 +218,7 @@ async def _end_once(
     return True
 
 
-async def _final(row: Challenge, target: ReplayTarget) -> tuple[list[Submission], list[str]]:
+async def _final(row: Challenge, target: replay.ReplayTarget) -> tuple[list[Submission], list[str]]:
     """The final submissions of each participant, first chosen ones, then the best; and the others' ids.
 
     Banned accounts are included, as they may be unbanned.

@@ -13,9 +13,8 @@ from collidium.contracts.identity import USERNAME
 from collidium.database import loaded, rows_of, transactional
 from collidium.errors import Conflict, NotFound, UnknownCursor
 from collidium.runtime import display_names
-from collidium.submissions import admissions, teams
+from collidium.submissions import admissions, representatives, teams
 from collidium.submissions.models import Submission, Team, TeamMember
-from collidium.submissions.representatives import represent
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -143,7 +142,7 @@ async def _separate(row: Challenge, team: Team, leaving: Sequence[TeamMember]) -
         await of_team.filter(account_id=owner).update(participant=alone, team=None)
         participants.add(alone)
     if row.truth_version is not None:
-        await represent(row.name, row.truth_version, participants)
+        await representatives.represent(row.name, row.truth_version, participants)
     for member in leaving:
         await teams.leave(team, member)
     await challenges.bump_revision(row)

@@ -33,7 +33,6 @@ from collidium.scoring.bench import loaders
 from collidium.scoring.bench.data_loading import Slice, time_slice
 from collidium.seeding.access import ACCOUNT
 from collidium.submissions import admissions, reading, receiving, submit
-from collidium.submissions.reading import Claim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -139,7 +138,7 @@ def front_matter(task: Task, description: str, tag: str) -> dict[str, object]:
     return {"tags": tags, "library_name": "collidium", "description": description}
 
 
-async def own(_: str) -> Claim | None:
+async def own(_: str) -> reading.Claim | None:
     """Return the claim to a repository that was just written with the same token."""
     return "verified"
 

@@ -29,7 +29,7 @@ import click
 from prometheus_client.multiprocess import mark_process_dead
 from pydantic import SecretStr
 
-from collidium.challenges.tasklist import open_platform
+from collidium.challenges import tasklist
 from collidium.errors import CollidiumError, ConfigurationError
 from collidium.files.data_directory import make_secret_file, metrics_directory
 from collidium.files.held import held_directory
@@ -291,7 +291,7 @@ def _allow_many_connections() -> None:
 
 async def _check(settings: Settings) -> None:
     """Open the platform once before the workers do: to migrate the schema, and to report errors once."""
-    async with open_platform(settings) as platform:
+    async with tasklist.open_platform(settings) as platform:
         await check_shared(platform)
         if settings.follow_requests:
             platform.runner.check()

@@ -24,8 +24,7 @@ from collidium.accounts import sso
 from collidium.api import context
 from collidium.api.app import create_app, create_monitor
 from collidium.api.mounting import HubPort
-from collidium.challenges import truth_in_use
-from collidium.challenges.tasklist import open_platform
+from collidium.challenges import tasklist, truth_in_use
 from collidium.contracts.executor import Executor
 from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import Storage, StorageUnavailable
@@ -72,7 +71,7 @@ async def _serve(
     settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None], checks_hub: bool
 ) -> None:
     async with AsyncExitStack() as stack:
-        platform = await stack.enter_async_context(open_platform(settings))
+        platform = await stack.enter_async_context(tasklist.open_platform(settings))
         if multiprocessing.parent_process() is None:
             await check_shared(platform)
         if checks_hub:
@@ -232,7 +231,7 @@ def follow(settings: Settings, listeners: Sequence[socket.socket], announce: Cal
 async def _follow(
     settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]
 ) -> None:
-    async with open_platform(settings) as platform:
+    async with tasklist.open_platform(settings) as platform:
         await check_shared(platform)
         async with in_background(_warn_without_hub(platform)), background_work(platform):
             if listeners:

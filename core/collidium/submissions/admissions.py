@@ -21,7 +21,7 @@ from collidium import accounts, challenges, records
 from collidium.challenges import Challenge, gate, members, tasklist
 from collidium.challenges.models import Arrival
 from collidium.errors import Conflict, TooManyRequests, Unavailable
-from collidium.model_runs.model_queue import FREE_AT_FIRST, FREE_FAILURES
+from collidium.model_runs import model_queue
 from collidium.model_runs.models import Evaluation
 from collidium.submissions.models import Submission, Team, TeamMember
 from collidium.submissions.rewards import midnight_before
@@ -266,9 +266,15 @@ async def _kept_today(challenge: Challenge, participants: Collection[str], now: 
     sent = [(*row, None) for row in await files.values_list("participant", "account_id")]
     sent += await models.values_list("participant", "account_id", "code")
     for participant, account, code in sent:
-        of = failed if code in FREE_AT_FIRST else kept
+        of = failed if code in model_queue.FREE_AT_FIRST else kept
         of.update({str(participant), in_teams.get(account, str(participant))})
-    kept.update({of: number - FREE_FAILURES for of, number in failed.items() if number > FREE_FAILURES})
+    kept.update(
+        {
+            of: number - model_queue.FREE_FAILURES
+            for of, number in failed.items()
+            if number > model_queue.FREE_FAILURES
+        }
+    )
     return kept
 
 

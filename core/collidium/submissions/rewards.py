@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.challenges import Challenge
-from collidium.challenges.tasklist import floor_of, reward_of
+from collidium.challenges import Challenge, tasklist
 from collidium.contracts.task import Card, Metric
 from collidium.database import in_chunks
 from collidium.scoring.truth.parts import is_public, whole
@@ -63,7 +62,7 @@ class Bests:
 
     def __init__(self, card: Card, floors: Mapping[str, float], held: Iterable[Best] = ()) -> None:
         self._metrics = [metric for metric in card.metrics if metric.higher_is_better]
-        self._floors = {metric.name: floor_of(metric, floors) for metric in self._metrics}
+        self._floors = {metric.name: tasklist.floor_of(metric, floors) for metric in self._metrics}
         #: Value and submission of each best.
         self.held: dict[str, tuple[float, str]] = {row.metric: (row.value, row.submission_id) for row in held}
 
@@ -129,7 +128,7 @@ async def pay(
     """
     earned = Decimal(0)
     for gain in () if submission.baseline else gains:
-        name, price = gain.metric.name, reward_of(gain.metric, rules.default)
+        name, price = gain.metric.name, tasklist.reward_of(gain.metric, rules.default)
         if not price or paid.forbids(submission, name, rules.per_day):
             continue
         if not await _is_significant(gain, submission, replicates, rules.significance):
