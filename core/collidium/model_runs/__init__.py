@@ -3,4 +3,6 @@
 What becomes of their predictions is :mod:`collidium.submissions`.
 """
 
-__all__ = ["model_files", "model_queue", "model_runners"]
+from collidium.model_runs.models import Evaluation
+
+__all__ = ["Evaluation", "model_files", "model_queue", "model_reruns", "model_runners"]

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 import socket
 import uuid
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tortoise.expressions import Q
@@ -128,7 +128,7 @@ async def graph_of(evaluation_id: str | None) -> records.ModelGraph | None:
 @transactional
 async def cancel(row: Evaluation) -> Evaluation:
     """Cancel an evaluation that has not ended; raises Conflict."""
-    row = await _locked(row)
+    row = await locked(row)
     if row.turn is None:
         raise Conflict(f"the evaluation has ended: it is {row.state}")
     await _end(row, "cancelled")
@@ -149,7 +149,7 @@ async def operate(
 async def _rerun(row: Evaluation) -> Evaluation:
     """Queue a failed or cancelled evaluation again, without another charge; raises Conflict."""
     challenge = await challenges.locked(row.challenge)
-    row = await _locked(row)
+    row = await locked(row)
     if row.state not in ("failed", "cancelled"):
         raise Conflict(f"the evaluation is {row.state}")
     if not row.manifest:
@@ -175,6 +175,21 @@ def runs_on(challenge: Challenge, truth_version: str) -> bool:
     part = Part.of(challenge.truth_version)
     held_back = str(part.final) if part else None
     return challenge.ended_at is None and truth_version in {challenge.truth_version, held_back}
+
+
+async def received_since(
+    moment: datetime, challenge: str, participants: Collection[str], account_ids: Collection[int]
+) -> list[tuple[str, int, str | None]]:
+    """Participant, account and code of failure of what these sent to a challenge, without runs again."""
+    own = Q(participant__in=list(participants)) | Q(account_id__in=list(account_ids))
+    rows = Evaluation.filter(own, challenge=challenge, received_at__gte=moment, again=False)
+    return await rows.values_list("participant", "account_id", "code")
+
+
+async def failed_with(code: str, before: datetime) -> list[Evaluation]:
+    """The evaluations that failed with a code before a moment, in the order of receipt."""
+    failed = Evaluation.filter(state="failed", code=code, ended_at__lt=before)
+    return await failed.order_by("received_at", "id")
 
 
 async def was_received(model_repo: str, scorer_version: str, truth_version: str) -> bool:
@@ -306,14 +321,14 @@ async def drop(challenge: str) -> None:
 
 async def held(row: Evaluation) -> Evaluation:
     """Lock the row of a leased evaluation, within a transaction; raises LeaseLost."""
-    locked = await _locked(row)
-    if locked.turn is None or not row.lease or locked.lease != row.lease:
+    current = await locked(row)
+    if current.turn is None or not row.lease or current.lease != row.lease:
         raise LeaseLost
-    return locked
+    return current
 
 
-async def _locked(row: Evaluation) -> Evaluation:
-    # Lock order: the account before the evaluation, whose end may refund credits.
+async def locked(row: Evaluation) -> Evaluation:
+    """Lock an evaluation after its account, which its end may refund; within a transaction."""
     await accounts.lock({row.account_id})
     return await Evaluation.select_for_update().get(id=row.id)
 

@@ -22,11 +22,11 @@ from collidium.challenges.models import Arrival, Challenge
 from collidium.database import in_chunks, on_commit, transactional
 from collidium.database.leased_loop import LeasedLoop
 from collidium.errors import Conflict
-from collidium.model_runs import model_queue
+from collidium.model_runs import model_queue, model_reruns
 from collidium.runtime import failpoints
 from collidium.runtime.waiting import WakeSignal
 from collidium.scoring.truth.parts import Part
-from collidium.submissions import notices, replay, reruns, rescoring, scores, waiting
+from collidium.submissions import notices, replay, rescoring, scores, waiting
 from collidium.submissions.models import Submission
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ async def reopen(
     part = Part.of(row.truth_version)
     if row.ended_at is not None and part is not None:
         raise Conflict(f"{name!r} cannot be opened again: final results came on {row.ended_at:%Y-%m-%d}")
-    if part is not None and await reruns.has_run(name, str(part.final)):
+    if part is not None and await model_reruns.has_run(name, str(part.final)):
         raise Conflict(f"{name!r} cannot be opened again: models are run on the events that were held back")
     if await Submission.exists(challenge=name, standing="practice"):
         raise Conflict(f"{name!r} cannot be opened again: there are submissions for practice")
@@ -168,7 +168,7 @@ async def _queue_finals(platform: Platform, name: str, target: replay.ReplayTarg
     if row.ended_at is not None or await _is_awaited(row, platform) or await _results_wait_for(platform, row):
         return 0
     chosen, _ = await _final(row, target)
-    queued = await reruns.queue(row, chosen, target.truth_version, timed_anew=False)
+    queued = await model_reruns.queue(row, chosen, target.truth_version, timed_anew=False)
     failpoints.reached("challenge.finals_queued")
     return queued
 
@@ -198,7 +198,7 @@ async def _end_once(
         if await _results_wait_for(platform, row):
             return False  # the held-back events of another challenge would be revealed
         chosen, left_out = await _final(row, target)
-        if await reruns.not_queued(chosen, target.truth_version):
+        if await model_reruns.not_queued(chosen, target.truth_version):
             raise replay.Incomplete
         unranked = {"standing": "not_final", "rank_score": None, "represents": False}
         for ids in in_chunks(left_out):

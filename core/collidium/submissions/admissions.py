@@ -21,8 +21,7 @@ from collidium import accounts, challenges, records
 from collidium.challenges import Challenge, gate, members, tasklist
 from collidium.challenges.models import Arrival
 from collidium.errors import Conflict, TooManyRequests, Unavailable
-from collidium.model_runs import model_queue
-from collidium.model_runs.models import Evaluation
+from collidium.model_runs import Evaluation, model_queue
 from collidium.submissions.models import Submission, Team, TeamMember
 from collidium.submissions.rewards import midnight_before
 from collidium.truth import registry
@@ -262,9 +261,8 @@ async def _kept_today(challenge: Challenge, participants: Collection[str], now: 
     own, midnight = Q(theirs, challenge=challenge.name), midnight_before(now)
     files = Submission.filter(own, submitted_at__gte=midnight, evaluation_id__isnull=True)
     kept, failed = Counter[str](), Counter[str]()
-    models = Evaluation.filter(own, received_at__gte=midnight, again=False)
     sent = [(*row, None) for row in await files.values_list("participant", "account_id")]
-    sent += await models.values_list("participant", "account_id", "code")
+    sent += await model_queue.received_since(midnight, challenge.name, participants, in_teams)
     for participant, account, code in sent:
         of = failed if code in model_queue.FREE_AT_FIRST else kept
         of.update({str(participant), in_teams.get(account, str(participant))})

@@ -18,8 +18,7 @@ from tortoise.timezone import now
 from collidium import accounts, challenges, operations
 from collidium.challenges import Challenge
 from collidium.database import applied_at, transactional
-from collidium.model_runs import model_queue
-from collidium.model_runs.models import Evaluation
+from collidium.model_runs import Evaluation, model_queue
 from collidium.scoring.truth.parts import whole
 from collidium.submissions import replay, scores
 from collidium.submissions.models import Rescoring, Submission
@@ -82,8 +81,8 @@ async def taken(tasks: Mapping[str, Task], before: datetime | None = None) -> Ta
     """
     before = before or await applied_at(_UPGRADE) or now()
     rows = {row.name: row for row in await challenges.with_truth()}
-    failed = Evaluation.filter(state="failed", code=_TAKEN, ended_at__lt=before)
-    models = [row for row in await failed.order_by("received_at", "id") if not await _is_given_back(row)]
+    failed = await model_queue.failed_with(_TAKEN, before)
+    models = [row for row in failed if not await _is_given_back(row)]
     places = [
         place
         for row in rows.values()
@@ -147,9 +146,7 @@ async def give_back(model: TakenModel, *, actor: str, http_request_id: str = "")
     Idempotent: a model that has been given back is left alone.
     """
     challenge = await challenges.locked(model.challenge)
-    row = await model_queue.find(model.evaluation_id)
-    await accounts.lock({row.account_id})
-    row = await Evaluation.select_for_update().get(id=row.id)
+    row = await model_queue.locked(await model_queue.find(model.evaluation_id))
     if row.state != "failed" or row.code != _TAKEN or await _is_given_back(row):
         return
     row.code = model_queue.PLATFORM_FAILED

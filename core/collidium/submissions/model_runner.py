@@ -49,8 +49,7 @@ from collidium.inference.messages import Code, ModelRefused
 from collidium.inference.running import Model, check, predict, tables_of
 from collidium.inference.sandbox import CONFINED_BY, SandboxLimits, Unconfined, is_installed
 from collidium.inference.timing import TimedBlock, Timing
-from collidium.model_runs import model_files, model_queue, model_runners
-from collidium.model_runs.models import Evaluation
+from collidium.model_runs import Evaluation, model_files, model_queue, model_runners
 from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import in_thread

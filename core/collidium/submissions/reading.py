@@ -16,8 +16,7 @@ from tortoise.expressions import Q
 from collidium import challenges, records
 from collidium.challenges import Challenge, tasklist
 from collidium.errors import Forbidden, InvalidInput, NotFound, UnknownCursor
-from collidium.model_runs import model_queue
-from collidium.model_runs.models import Evaluation
+from collidium.model_runs import model_queue, model_reruns
 from collidium.scoring.truth.parts import Part
 from collidium.submissions import scores
 from collidium.submissions.models import Scoring, Submission
@@ -66,7 +65,7 @@ async def find(platform: Platform, submission_id: str) -> records.Submission:
 
 async def _reproduction_of(platform: Platform, row: Submission) -> records.Reproduction | None:
     """The last run of a submission's model on public events, compared with the scores that count."""
-    run = await Evaluation.filter(submission_id=row.id, public=True).order_by("-received_at").first()
+    run = await model_reruns.on_public_events(row.id)
     if run is None:
         return None
     scoring = await Scoring.get_or_none(

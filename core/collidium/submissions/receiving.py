@@ -13,8 +13,7 @@ from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput, Unavailable
 from collidium.inference.manifest import read_manifest
 from collidium.inference.running import Model, tables_of
-from collidium.model_runs import model_files, model_queue, model_runners
-from collidium.model_runs.models import Evaluation
+from collidium.model_runs import Evaluation, model_files, model_queue, model_runners
 from collidium.runtime.failpoints import reached
 from collidium.scoring.truth.parts import events_of
 from collidium.submissions import admissions

@@ -21,10 +21,11 @@ from collidium.database import execute_many, in_chunks, rows_of, stored
 from collidium.errors import InvalidInput, ScoringFailed, ScoringInterrupted
 from collidium.files.held import scratch_directory
 from collidium.files.stored import fetch
+from collidium.model_runs import model_reruns
 from collidium.runtime import failpoints
 from collidium.scoring.engine import ScoringResult, Seeds
 from collidium.scoring.truth.parts import Part
-from collidium.submissions import reruns, scores, waiting
+from collidium.submissions import scores, waiting
 from collidium.submissions.models import Scoring, Submission
 from collidium.submissions.replay import ReplayTarget
 from collidium.submissions.scores import TooSlow
@@ -126,7 +127,7 @@ class Redrawing:
     async def _files(self, rows: Iterable[Submission]) -> dict[str, str]:
         """The hash of the predictions of each submission for these events."""
         models = [row.id for row in rows if row.evaluation_id is not None]
-        runs = await reruns.predictions_on(self.counts, models)
+        runs = await model_reruns.predictions_on(self.counts, models)
         return {row.id: str(runs[row.id].predictions if row.id in runs else row.sha256) for row in rows}
 
     async def _evaluate(self, platform: Platform, sha256: str) -> ScoringResult | None:

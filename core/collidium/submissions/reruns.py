@@ -7,22 +7,19 @@ scores on public events never: they are for comparison.
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, operations, records
-from collidium.challenges import Challenge, gate
-from collidium.database import in_chunks, transactional
+from collidium.challenges import gate
+from collidium.database import transactional
 from collidium.errors import Conflict
-from collidium.inference.messages import Code
-from collidium.model_runs import model_queue, model_runners
-from collidium.model_runs.models import Evaluation
+from collidium.model_runs import Evaluation, model_queue, model_reruns, model_runners
 from collidium.runtime.failpoints import reached
-from collidium.scoring.truth.parts import Part, events_of, whole
+from collidium.scoring.truth.parts import Part, whole
 from collidium.submissions import reading, replay, scores, submit
 from collidium.submissions.models import Scoring, Submission
 from collidium.submissions.replay import ReplayTarget
@@ -33,94 +30,6 @@ if TYPE_CHECKING:
     from collidium.accounts import AccountView
     from collidium.platform import Platform
     from collidium.scoring.engine import ScoringResult
-
-
-async def predictions_on(truth_version: str, submission_ids: Iterable[str]) -> dict[str, Evaluation]:
-    """By submission, the scored evaluation that ran its model on all of these events."""
-    versions = (truth_version, whole(truth_version))
-    scored = Evaluation.filter(truth_version__in=versions, state="scored")
-    return {
-        str(row.submission_id): row
-        for ids in in_chunks(submission_ids)
-        for row in await scored.filter(submission_id__in=ids)
-    }
-
-
-async def not_queued(rows: Iterable[Submission], truth_version: str) -> list[Submission]:
-    """The submissions of ``rows`` whose models are not queued for these events yet."""
-    models = [row for row in rows if row.evaluation_id is not None]
-    done = await predictions_on(truth_version, [row.id for row in models])
-    known, kept = set(done), set[str]()
-    for some in in_chunks(models):
-        queued = Evaluation.filter(
-            submission_id__in=[row.id for row in some], again=True, truth_version=truth_version
-        )
-        known.update(str(id_) for id_ in await queued.values_list("submission_id", flat=True))
-        first = Evaluation.filter(id__in=[row.evaluation_id for row in some]).exclude(manifest="")
-        kept.update(str(id_) for id_ in await first.values_list("id", flat=True))
-    return [row for row in models if row.id not in known and row.evaluation_id in kept]
-
-
-async def has_run(challenge: str, truth_version: str) -> bool:
-    """Whether models of submissions to a challenge were queued for these events."""
-    return await Evaluation.exists(challenge=challenge, again=True, truth_version=truth_version)
-
-
-async def why_not_run(submission_id: str, truth_version: str) -> tuple[str, bool | None]:
-    """Why there are no predictions of a model for these events, and whether the platform is at fault.
-
-    None: its run has not ended.
-    """
-    run = await Evaluation.get_or_none(submission_id=submission_id, again=True, truth_version=truth_version)
-    if run is None:
-        return "its model was not run on these events", False
-    if run.code is None:
-        return f"its run on these events is {run.state}", None
-    reason = model_queue.REASONS.get(run.code) or Code(run.code).text
-    return f"its model failed on these events: {reason}", run.code in model_queue.FREE_AT_FIRST
-
-
-async def queue(
-    challenge: Challenge,
-    rows: Iterable[Submission],
-    truth_version: str,
-    *,
-    timed_anew: bool,
-    public_for: Decimal | None = None,
-) -> int:
-    """Queue the models of submissions, in a transaction that has locked the challenge; returns how many.
-
-    Each is run once on these events. With ``timed_anew`` its speed is measured again. ``public_for`` is the
-    price of a run on public events; None for hidden events. Raises PaymentRequired.
-    """
-    events = (await registry.find(challenge.task, whole(truth_version))).events
-    wanted = await not_queued(rows, truth_version)
-    for submission in wanted:
-        first = await Evaluation.get(id=submission.evaluation_id)
-        again = first.clone(pk=uuid.uuid4().hex)
-        again.update_from_dict(
-            {
-                "again": True,
-                "public": public_for is not None,
-                "hub_username": submission.hub_username,
-                "participant": submission.participant,
-                "submission_id": submission.id,
-                "truth_version": truth_version,
-                "state": "received",
-                "code": None,
-                "detail": "",
-                "received_at": now(),
-                **dict.fromkeys(("checking_at", "running_at", "ended_at", "predictions")),
-                "events": sum(map(len, events_of(truth_version, events))),
-                "events_done": 0,
-                "timed": [] if timed_anew else first.timed,
-                "price": Decimal(0),
-            }
-        )
-        await model_queue.charge(again, public_for or Decimal(0))
-        await model_queue.enqueue(again)
-        await again.save(force_create=True)
-    return len(wanted)
 
 
 async def keep(
@@ -181,11 +90,11 @@ async def reproduce(platform: Platform, account: AccountView, submission_id: str
         raise Conflict(f"the server has no public events of {row.task}")
     challenge = await challenges.locked(row.challenge)
     await accounts.require_not_banned(row.account_id)
-    if await not_queued([row], public.version):
+    if await model_reruns.not_queued([row], public.version):
         await model_runners.require(row.challenge)
     price = Decimal(0) if row.baseline else platform.settings.model_price
-    await queue(challenge, [row], public.version, timed_anew=False, public_for=price)
-    run = await Evaluation.get_or_none(submission_id=row.id, public=True, truth_version=public.version)
+    await model_reruns.queue(challenge, [row], public.version, timed_anew=False, public_for=price)
+    run = await model_reruns.on_public_events(row.id, public.version)
     if run is None:
         raise Conflict("its model is no longer stored, or already scored on these events")
     return model_queue.view(run)
@@ -219,7 +128,7 @@ async def refresh(
         challenge.truth_version = version
     else:
         await challenges.set_part(challenge, Part(version, part.kind, part.public_percent))
-    queued = await queue(challenge, rows, challenge.truth_version, timed_anew=True)
+    queued = await model_reruns.queue(challenge, rows, challenge.truth_version, timed_anew=True)
     await challenges.bump_revision(challenge, "truth_version", "changed_at")
     details = {"truth_version": challenge.truth_version, "models": queued}
     await operations.record(actor, "refresh_challenge", name, details, http_request_id)

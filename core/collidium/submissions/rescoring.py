@@ -40,11 +40,12 @@ from collidium.errors import (
 )
 from collidium.files.held import scratch_directory
 from collidium.files.stored import fetch
+from collidium.model_runs import model_reruns
 from collidium.records import RankChange
 from collidium.runtime import failpoints
 from collidium.runtime.progress import Progress
 from collidium.runtime.waiting import WakeSignal
-from collidium.submissions import replay, reruns, scores, waiting
+from collidium.submissions import replay, scores, waiting
 from collidium.submissions.models import Rescoring, Submission
 from collidium.submissions.redrawing import Redrawing, waits_of
 from collidium.submissions.replay import Incomplete, Preview, Replay, ReplayTarget, Review
@@ -177,10 +178,10 @@ async def score_missing(
         if target.needs_scores(row) and row.id not in settled
     ]
     models = [row for row in rows if row.evaluation_id is not None]
-    runs = await reruns.predictions_on(target.truth_version, [row.id for row in models])
+    runs = await model_reruns.predictions_on(target.truth_version, [row.id for row in models])
     for row in models:
         if row.id not in runs:
-            why, is_platforms = await reruns.why_not_run(row.id, target.truth_version)
+            why, is_platforms = await model_reruns.why_not_run(row.id, target.truth_version)
             if is_platforms and not _is_gone(row):
                 await waiting.note(target, [row.id], why)
                 continue

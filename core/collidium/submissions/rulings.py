@@ -16,9 +16,9 @@ from collidium import accounts, challenges, operations, records
 from collidium.challenges import Challenge, members
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden, NotFound
-from collidium.model_runs import model_files, model_queue
+from collidium.model_runs import model_files, model_queue, model_reruns
 from collidium.scoring.truth.parts import Part
-from collidium.submissions import reading, reruns, ruling_changes, scores, submit, teams
+from collidium.submissions import reading, ruling_changes, scores, submit, teams
 from collidium.submissions.models import Submission, Upload
 from collidium.submissions.replay import ReplayTarget
 from collidium.submissions.rewards import RewardRules, is_paid, reward_bests
@@ -46,7 +46,7 @@ async def choose(account: AccountView, submission_id: str, chosen: bool) -> None
     if challenge.ended_at is not None:
         raise Conflict(f"{challenge.name} has its final results")
     part = Part.of(challenge.truth_version)
-    if part is not None and await reruns.has_run(challenge.name, str(part.final)):
+    if part is not None and await model_reruns.has_run(challenge.name, str(part.final)):
         raise Conflict(f"{challenge.name} is closed, and models are run on its final events")
     others = Submission.filter(
         challenge=challenge.name,

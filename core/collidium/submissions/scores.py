@@ -25,7 +25,7 @@ from collidium.contracts.identity import ERASED
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.database import rows_of, transactional
 from collidium.errors import InvalidInput, ScoringFailed, ScoringInterrupted, Unavailable, Undecodable
-from collidium.model_runs.models import Evaluation as Run
+from collidium.model_runs import Evaluation as Run
 from collidium.records import BinnedScore, EarlierScores, as_json
 from collidium.runtime import metrics
 from collidium.scoring import engine
