@@ -36,6 +36,10 @@ class DeclaredField:
     choices: tuple[str, ...] = ()
     pattern: str = ""
     placeholder: str = ""
+    #: Whether it is a long text, which a command reads from a file.
+    is_document: bool = False
+    #: Its option in commands, by default its name; that of a flag has another one with ``--no-``.
+    option: str = ""
     #: How a value that is empty is shown in a table.
     empty: str = "none"
     #: Whether schemas and options enforce its limits; otherwise the domain does, with all problems at once.
@@ -54,7 +58,8 @@ Declared = TypeVar("Declared", bound=DeclaredField)
 
 def declare(field: DeclaredField) -> Meta:
     """Return the metadata of a field of a struct: ``Annotated[int, declare(DeclaredField(...))]``."""
-    return Meta(description=field.help, extra={"field": field})
+    enum = {"enum": [*field.choices]} if field.choices else None
+    return Meta(description=field.help, extra_json_schema=enum, extra={"field": field})
 
 
 def fields_of(struct: type[msgspec.Struct], kind: type[Declared]) -> tuple[Declared, ...]:

@@ -16,8 +16,10 @@ from pydantic import (
 
 from collidium.accounts import Sort
 from collidium.api.answers import PageQuery
+from collidium.api.declaration import declared_model
 from collidium.api.schemas import Body, Date, HubUsername, MySubmissionsQuery, Text, example
 from collidium.operations import Scope
+from collidium.records.challenge_settings import CHALLENGE_SETTINGS
 
 
 def _number(value: object) -> object:
@@ -86,6 +88,34 @@ class SubmissionsQuery(MySubmissionsQuery):
 
     user: str | None = Field(None, max_length=96, description="Only submissions of this account.")
     unverified: bool = Field(False, description="Only self-reported submissions that are not verified.")
+
+
+class SettingsBody(Body):
+    """What bodies have in addition to the settings of a challenge."""
+
+    model_config = example({"title": "Jets for beginners", "closes_at": "2027-06-30T12:00:00+02:00"})
+
+    announcement: Text | None = Field(None, description="Markdown; the latest announcement is shown first.")
+
+
+class NewSettingsBody(SettingsBody):
+    """What a new challenge has in addition to its settings."""
+
+    model_config = example({"name": "jets-2027", "task": "jets", "public_percent": 30})
+
+    name: str = Field(max_length=64, description="Two words or more of a-z and 0-9, joined by hyphens.")
+    task: str = Field(max_length=64, description="An installed task with truth.")
+    truth_version: Name | None = Field(
+        None, description="A truth of the task; null: that of the task's own challenge."
+    )
+
+
+ChallengeBody: Final = declared_model(
+    "ChallengeBody", "Settings of a challenge.", SettingsBody, CHALLENGE_SETTINGS
+)
+NewChallengeBody: Final = declared_model(
+    "NewChallengeBody", "A new challenge.", NewSettingsBody, CHALLENGE_SETTINGS
+)
 
 
 class SplitQuery(BaseModel):

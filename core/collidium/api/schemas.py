@@ -16,15 +16,11 @@ from pydantic import (
 )
 
 from collidium.api.answers import PageQuery
-from collidium.contracts.identity import DOMAIN, USERNAME
+from collidium.contracts.identity import USERNAME
 from collidium.records.evaluations import EvaluationState
 from collidium.submissions import submit
 
 HubUsername = Annotated[str, StringConstraints(pattern=f"^{USERNAME.pattern}$", max_length=96)]
-
-Organisation = Annotated[
-    str, StringConstraints(pattern=f"^({USERNAME.pattern}|{DOMAIN.pattern})$", max_length=96)
-]
 
 #: Free text; PostgreSQL cannot store null characters.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$", min_length=1, max_length=1000)]
@@ -128,60 +124,6 @@ class HistoryQuery(BaseModel):
         None, max_length=64, description="A metric of the task; by default the primary one."
     )
     limit: int = Field(1000, ge=1, le=1000, description="Maximum number of steps: the latest ones.")
-
-
-class ChallengeBody(Body):
-    """Settings of a challenge."""
-
-    model_config = example({"title": "Jets for beginners", "closes_at": "2027-06-30T12:00:00+02:00"})
-
-    title: str = Field("", pattern=r"^[^\x00-\x1f\x7f]*$", max_length=200, description="Display name.")
-    opens_at: Date | None = Field(None, description="With a time zone; null: from the start.")
-    closes_at: Date | None = Field(None, description="With a time zone; null: no deadline.")
-    public_percent: int | None = Field(
-        None,
-        ge=1,
-        le=99,
-        description="Percentage of the events that count until it closes; then the others count.",
-    )
-    submissions_per_day: int | None = Field(
-        None, ge=1, le=10_000, description="Per participant and UTC day; null: the platform's default."
-    )
-    final_submissions: int = Field(
-        2,
-        ge=1,
-        le=100,
-        description="Number of a participant's submissions that final results are chosen from.",
-    )
-    practice: bool = Field(False, description="Whether submissions after closing are scored, unranked.")
-    rewarded: bool = Field(False, description="Whether new bests earn credits.")
-    access: Literal["open", "members"] = Field("open", description="Who may submit.")
-    organisation: Organisation | None = Field(
-        None,
-        description="Admitted in addition to members: an organisation of the hub, a group of single sign-on "
-        "(`lab.sso`), or an e-mail domain that it has verified (`@cern.ch`).",
-    )
-    team_size: int = Field(0, ge=0, le=100, description="Maximum number of team members; below 2: no teams.")
-    teams_frozen_at: Date | None = Field(
-        None, description="When teams become fixed, with a time zone; null: at closing."
-    )
-    rules: str = Field("", pattern=r"^[^\x00]*$", max_length=50_000, description="Markdown.")
-    announcement: Text | None = Field(None, description="Markdown; the latest announcement is shown first.")
-
-
-class NewChallengeBody(ChallengeBody):
-    """A new challenge."""
-
-    model_config = example({"name": "jets-2027", "task": "jets", "public_percent": 30})
-
-    name: str = Field(max_length=64, description="Two words or more of a-z and 0-9, joined by hyphens.")
-    task: str = Field(max_length=64, description="An installed task with truth.")
-    truth_version: str | None = Field(
-        None,
-        pattern=r"^[^\x00]*$",
-        max_length=64,
-        description="A truth of the task; null: that of the task's own challenge.",
-    )
 
 
 class CorrectionBody(Body):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
@@ -15,6 +15,7 @@ from collidium.challenges import LONGEST_NAME, bump_revision, count_part, gate, 
 from collidium.challenges.models import Challenge
 from collidium.database import transactional
 from collidium.errors import Conflict, NotFound
+from collidium.records.challenge_settings import CHALLENGE_SETTINGS
 from collidium.runtime import display_names
 from collidium.scoring.truth.parts import Part, whole
 from collidium.submissions.models import Submission, TeamMember
@@ -22,6 +23,8 @@ from collidium.truth import registry
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
+
+_DOCUMENTS: Final = {field.name for field in CHALLENGE_SETTINGS if field.is_document}
 
 
 @transactional
@@ -223,10 +226,10 @@ def _problems(row: Challenge | None, fields: Mapping[str, Any]) -> Iterator[tupl
         yield "opens_at", "it is open already"
     if display_names.has_hidden(fields.get("title") or ""):
         yield "title", "it has invisible characters, or such that reverse the text"
-    opens, closes = (fields.get(name, getattr(row, name, None)) for name in ("opens_at", "closes_at"))
-    for name, word in (("opens_at", "opened"), ("closes_at", "closed")):
-        before, after = getattr(row, name, None), fields.get(name)
-        has_ended = word == "closed" and getattr(row, "ended_at", None) is not None
+    opened, closed = (row.opens_at, row.closes_at) if row is not None else (None, None)
+    opens, closes = fields.get("opens_at", opened), fields.get("closes_at", closed)
+    for name, word, before in (("opens_at", "opened", opened), ("closes_at", "closed", closed)):
+        after, has_ended = fields.get(name), word == "closed" and row is not None and row.ended_at is not None
         if before is not None and (before <= moment or has_ended) and name in fields:
             advice = f"; {_how_to_reopen(row)}" if row is not None and word == "closed" else ""
             yield name, f"it {word} already, on {before:%Y-%m-%d %H:%M} UTC{advice}"
@@ -245,6 +248,7 @@ def _how_to_reopen(row: Challenge) -> str:
 
 
 def _shown(fields: Mapping[str, Any], percent: int | None) -> dict[str, Any]:
-    """The details of a change for the audit log, without the text of the rules."""
-    shown = {name: value for name, value in fields.items() if name != "rules"} | {"public_percent": percent}
+    """The details of a change for the audit log, without the text of documents."""
+    shown = {name: value for name, value in fields.items() if name not in _DOCUMENTS}
+    shown["public_percent"] = percent
     return {name: str(value) for name, value in shown.items() if value is not None}

@@ -8,7 +8,8 @@ from msgspec import Meta
 
 from collidium.records.base import Record, Time
 from collidium.records.benchmarks import Baseline
-from collidium.records.tasks import Phase, PublicPercent, TaskCard
+from collidium.records.challenge_settings import ChallengeSettings
+from collidium.records.tasks import Phase, TaskCard
 
 State = Annotated[
     Annotated[str, Meta(extra_json_schema={"enum": ["upcoming", "open", "closed", "practice"]})],
@@ -29,33 +30,14 @@ class Announcement(Record, frozen=True):
     ] = None
 
 
-class Challenge(Record, frozen=True):
+class Challenge(Record, ChallengeSettings, frozen=True, kw_only=True):
     """A task with its truth and leaderboard; each task has a challenge with its own name and no dates."""
 
     name: str
-    title: str
     task: str
     state: State
-    submissions_per_day: int
-    final_submissions: Annotated[
-        int, Meta(description="Number of a participant's submissions that the final results are chosen from.")
-    ]
-    practice: bool
-    rewarded: bool
-    access: Annotated[
-        Annotated[str, Meta(extra_json_schema={"enum": ["open", "members"]})],
-        Meta(description="Who may submit: all accounts, or members and the organisation."),
-    ] = "open"
-    organisation: Annotated[
-        str | None,
-        Meta(description="An organisation, or an e-mail domain such as `@cern.ch`, that may submit."),
-    ] = None
-    team_size: Annotated[int, Meta(description="Maximum number of team members; below 2: no teams.")] = 0
-    teams_frozen_at: Annotated[
-        Time | None, Meta(description="When teams become fixed; null: at closing.")
-    ] = None
-    opens_at: Annotated[Time | None, Meta(description="null: open from the start.")] = None
-    closes_at: Annotated[Time | None, Meta(description="null: until an organiser closes it.")] = None
+    # The platform's setting, where the challenge has none.
+    submissions_per_day: Annotated[int, Meta(description="Submissions of a participant in a UTC day.")]  # pyright: ignore[reportGeneralTypeIssues]  # required here
     results_at: Annotated[
         Time | None, Meta(description="When final results were published; null: not yet.")
     ] = None
@@ -65,8 +47,6 @@ class Challenge(Record, frozen=True):
     ] = ()
     truth_version: str | None = None
     phase: Phase = None
-    public_percent: PublicPercent = None
-    rules: Annotated[str, Meta(description="Markdown.")] = ""
     announcements: tuple[Announcement, ...] = ()
     reason: Annotated[
         str | None, Meta(description="Why it accepts no submissions now; null: it does, or it was changed.")

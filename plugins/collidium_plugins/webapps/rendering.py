@@ -22,6 +22,7 @@ from collidium.errors import (
     Unavailable,
 )
 from collidium.presentation import consequences, places
+from collidium.presentation.challenge_settings import heading_rows
 from collidium.presentation.quantities import amount_text, duration_text, size_text, value_text, written
 from collidium.presentation.scores import origin_of, rank_text, score_text, team_word
 from collidium_plugins.webapps import context
@@ -87,6 +88,7 @@ def _shared() -> dict[str, Any]:
         "team_word": team_word,
         "shell": context.shell,
         "no_events": NO_EVENTS,
+        "heading_rows": heading_rows,
         "order_text": order_text,
         "written": written,
         "columns_of_board": places.on_page,

@@ -12,17 +12,23 @@ from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.evaluations import listed as listed_evaluations
 from collidium.api.idempotency import idempotent
-from collidium.api.operator_schemas import ChallengeSubmissionsQuery, SplitQuery, SubmissionsQuery
+from collidium.api.operator_schemas import (
+    ChallengeBody,
+    ChallengeSubmissionsQuery,
+    NewChallengeBody,
+    NewSettingsBody,
+    SettingsBody,
+    SplitQuery,
+    SubmissionsQuery,
+)
 from collidium.api.schemas import (
     AllEvaluationsQuery,
-    ChallengeBody,
     CorrectionBody,
     DisqualifyBody,
     DissolveBody,
     InvitationBody,
     LeaveOutBody,
     MembersBody,
-    NewChallengeBody,
     OpenQuery,
     RefreshBody,
     RescoreBody,
@@ -82,7 +88,7 @@ async def verify(caller: OperatorCaller, submission_id: str) -> Response:
 @validate_request(NewChallengeBody)
 @document_response(Challenge, 201)
 @idempotent
-async def new(caller: OperatorCaller, data: NewChallengeBody) -> Response:
+async def new(caller: OperatorCaller, data: NewSettingsBody) -> Response:
     """Create a challenge of a task, with the task's truth."""
     fields = data.model_dump(exclude_unset=True, exclude={"name", "task"})
     made = await changes.create(platform(), data.name, data.task, fields, **caller.audit)
@@ -94,7 +100,7 @@ async def new(caller: OperatorCaller, data: NewChallengeBody) -> Response:
 @validate_request(ChallengeBody)
 @document_response(Challenge)
 @idempotent
-async def edit(caller: OperatorCaller, challenge: str, data: ChallengeBody) -> Response:
+async def edit(caller: OperatorCaller, challenge: str, data: SettingsBody) -> Response:
     """Change settings of a challenge; omitted fields stay as they are. Organisers cannot change rewards."""
     fields = data.model_dump(exclude_unset=True)
     if "rewarded" in fields:

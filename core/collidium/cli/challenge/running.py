@@ -9,9 +9,9 @@ import click
 
 from collidium.cli.challenge.options import (
     announce_split,
+    changes_options,
     closes_option,
-    fields_options,
-    given_fields,
+    settings_options,
     show_challenge,
 )
 from collidium.cli.context import client
@@ -22,6 +22,7 @@ from collidium.cli.output import note, show_value
 NUMBER: Final = click.IntRange(min=1)
 
 if TYPE_CHECKING:
+    from collidium.client.calls.challenges import ChallengeFields
     from collidium.platform import Platform
     from collidium.seeding.steps import Report, Seeding
 
@@ -32,12 +33,17 @@ if TYPE_CHECKING:
 @click.option(
     "--truth", "truth_version", help="Version of `truth list`; default: that of the task's own challenge."
 )
-@fields_options
+@settings_options
 @yes_option
 @key_option
 @json_option
 def new(
-    name: str, task: str, truth_version: str | None, yes: bool, idempotency_key: str | None, **fields: Any
+    name: str,
+    task: str,
+    truth_version: str | None,
+    given: ChallengeFields,
+    yes: bool,
+    idempotency_key: str | None,
 ) -> None:
     """Create challenge NAME on existing truth; needs ADMIN_TOKEN.
 
@@ -50,7 +56,6 @@ def new(
     collidium challenge new jets-2027 --task jets --title "Jets for beginners" --public 30 \\
         --opens 2027-06-01T08:00+02:00 --closes 2027-06-30T12:00+02:00 --rules rules.md
     """
-    given = given_fields(fields)
     with client() as server:
         about = {"task": task, "truth_version": truth_version, "closes_at": given.get("closes_at")}
         announce_split(server, name, given.get("public_percent"), yes=yes, **about)
@@ -84,7 +89,7 @@ def new(
     help="Take the events from this dataset, the evaluation events last, instead of simulating them.",
 )
 @click.option("--config", default="", metavar="NAME", help="Config of --dataset, if it has several.")
-@fields_options
+@settings_options
 @click.option("--dry-run", is_flag=True, help="Show what would be created, with its size and duration.")
 @json_option
 def create(
@@ -96,8 +101,8 @@ def create(
     pileup: int,
     dataset: str,
     config: str,
+    given: ChallengeFields,
     dry_run: bool,
-    **fields: Any,
 ) -> None:
     """Create challenge NAME with events of its own: simulate, publish without truth, score baselines, open.
 
@@ -115,7 +120,6 @@ def create(
     """
     from collidium.cli.seed import print_plan, run_steps
 
-    given = given_fields(fields)
     percent = given.pop("public_percent", None)
 
     def prepare(platform: Platform, local: bool, report: Report) -> Seeding:
@@ -140,7 +144,7 @@ def create(
 
 @click.command()
 @challenge_argument
-@fields_options
+@changes_options
 @click.option("--announce", "announcement", help="Add an announcement, in Markdown, to its page.")
 @click.option("--correct", nargs=2, type=(NUMBER, str), metavar="N TEXT", help="Correct announcement N.")
 @click.option("--withdraw", type=NUMBER, metavar="N", help="Withdraw announcement N; 1 is the latest.")
@@ -157,9 +161,10 @@ def edit(
     correct: tuple[int, str] | None,
     withdraw: int | None,
     refresh_hidden: str | None,
+    given: ChallengeFields,
+    announcement: str | None,
     yes: bool,
     idempotency_key: str | None,
-    **fields: Any,
 ) -> None:
     """Change fields and announcements of challenge NAME; needs ADMIN_TOKEN.
 
@@ -169,7 +174,8 @@ def edit(
     collidium challenge edit jets-2027 --withdraw 1
     collidium challenge edit jets-2027 --refresh-hidden 5f0c2b6a91d3
     """
-    given = given_fields(fields)
+    if announcement is not None:
+        given["announcement"] = announcement
     if sum((bool(given), correct is not None, withdraw is not None, refresh_hidden is not None)) > 1:
         raise click.UsageError("give --correct, --withdraw or --refresh-hidden alone")
     with client() as server:

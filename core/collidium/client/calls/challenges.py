@@ -4,40 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 from collidium.client.calls.call import Call, Credential, endpoint, idempotency_header, not_none, segment
 from collidium.client.responses import listed, single
 from collidium.records import Challenge, Page, RosterEntry, SplitPreview
+from collidium.records.challenge_settings import SettingOptions
 
 
-class ChallengeFields(TypedDict, total=False):
+class ChallengeFields(SettingOptions, total=False):
     """Settings of a challenge; dates have a time zone, rules and announcements are Markdown."""
 
-    title: str
-    #: None: open at once.
-    opens_at: datetime | None
-    #: None: until an operator closes it.
-    closes_at: datetime | None
-    #: Percentage of the events (1 to 99) that count until it closes; then the others count.
-    public_percent: int | None
-    #: Per participant and UTC day; None: the platform's default.
-    submissions_per_day: int | None
-    #: Number of a participant's submissions that the final results are chosen from.
-    final_submissions: int
-    #: Whether submissions after closing are scored, without a rank.
-    practice: bool
-    #: Whether new bests earn credits.
-    rewarded: bool
-    #: ``open``, or ``members``.
-    access: str
-    #: An organisation of the hub that is admitted in addition to members.
-    organisation: str | None
-    #: Maximum number of team members; below 2: no teams.
-    team_size: int
-    #: From then on teams cannot change; None: from closing on.
-    teams_frozen_at: datetime | None
-    rules: str
     #: Added to the existing announcements.
     announcement: str
 

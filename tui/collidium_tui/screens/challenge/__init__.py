@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static, TabbedContent, TabPane
 
 from collidium.presentation import challenges, places, submissions
+from collidium.presentation.challenge_settings import heading_rows
 from collidium_tui.screen import ConsoleScreen, ListData, ListsScreen, OpenedScreen
 from collidium_tui.screens.challenge import actions
 from collidium_tui.widgets.form import Field, Form
@@ -113,6 +114,7 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
             f"{head.name}: {head.title}",
             head.shown_state,
             *(f"{name} {self.times.show(at)}" for name, at in dates if at is not None),
+            *(f"{label}: {text}" for label, text in heading_rows(head).items()),
             *(about(head.card) if head.card else []),
             *([f"waiting: {waiting_text(self.waiting)}"] if self.waiting else []),
             *([f"ONLY {self.user}"] if self.user else []),
