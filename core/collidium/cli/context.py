@@ -42,11 +42,11 @@ def any_settings() -> bool:
     return any(name.startswith("PLATFORM_") and name not in CLIENT_SETTINGS for name in os.environ)
 
 
-def all_pages(ask: Callable[[str | None], Page[Any]]) -> Iterator[Any]:
-    """Yield the items of all pages."""
+def all_pages(call: Callable[..., Page[Any]], *args: object) -> Iterator[Any]:
+    """Yield the items of all pages of a client's call."""
     cursor = None
     while True:
-        page = ask(cursor)
+        page = call(*args, limit=1000, cursor=cursor)
         yield from page.items
         if (cursor := page.next_cursor) is None:
             return

@@ -125,8 +125,7 @@ def print_request(request: SimulationRequest) -> None:
         }
     )
     if request.timeline:
-        columns = {"when": "at", "state": "state", "what happened": "reason"}
-        print_items(request.timeline, columns, title="Timeline")
+        print_items(request.timeline, requests.TIMELINE, title="Timeline")
 
 
 def show_invitation(server: Client, made: Invitation) -> None:

@@ -35,7 +35,7 @@ from collidium.presentation.quantities import written
 from collidium.presentation.scores import submitted_score
 
 if TYPE_CHECKING:
-    from collidium.client import Client, Comparison, Metric, Page, Receipt, Submission
+    from collidium.client import Client, Comparison, Metric, Receipt, Submission
     from collidium.client.calls import Links
 
 
@@ -141,14 +141,12 @@ def choose(submission_id: str, not_: bool) -> None:
 
 def _print_choice(server: Client, sent: Submission) -> None:
     """Print the chosen submissions of a participant, and how many more can be chosen."""
-
-    def fetch(cursor: str | None) -> Page[Submission]:
-        if sent.team is None:
-            return server.submissions(challenge=sent.challenge, limit=1000, cursor=cursor)
-        return server.team_submissions(sent.challenge, limit=1000, cursor=cursor)
-
+    if sent.team is None:
+        listed = all_pages(partial(server.submissions, challenge=sent.challenge))
+    else:
+        listed = all_pages(server.team_submissions, sent.challenge)
     maximum = server.challenge(sent.challenge).final_submissions
-    chosen = [one.submission_id for one in all_pages(fetch) if presented.chosen_at(one)]
+    chosen = [one.submission_id for one in listed if presented.chosen_at(one)]
     click.echo(f"Chosen for the final results of {sent.challenge}: {len(chosen)} of {maximum}.")
     for id_ in chosen:
         click.echo(f"  {id_}")

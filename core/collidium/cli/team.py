@@ -81,7 +81,7 @@ def list_(name: str) -> None:
     collidium team list jets-2027
     """
     with client() as server:
-        found = list(all_pages(lambda cursor: server.teams(name, limit=1000, cursor=cursor)))
+        found = list(all_pages(server.teams, name))
     show_items(found, TEAMS)
 
 

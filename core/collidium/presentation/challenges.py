@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         WaitingFile,
     )
 
+_Column = ListColumn["Challenge"]
+
 
 def quota_text(quota: Quota) -> str:
     """Describe how many submissions are left, and until when."""
@@ -65,13 +67,13 @@ def closing_text(preview: SplitPreview) -> str:
     )
 
 
-CHALLENGE: Final[ListColumn[Challenge]] = ListColumn("challenge", lambda one: one.name, longest=LONGEST_NAME)
-TASK: Final[ListColumn[Challenge]] = ListColumn("task", lambda one: one.task)
-STATE: Final[ListColumn[Challenge]] = ListColumn("state", lambda one: one.shown_state)
-OPENS: Final[ListColumn[Challenge]] = ListColumn("opens", lambda one: one.opens_at)
-CLOSES: Final[ListColumn[Challenge]] = ListColumn("closes", lambda one: one.closes_at)
-RESULTS: Final[ListColumn[Challenge]] = ListColumn("results", lambda one: one.results_at)
-PART: Final[ListColumn[Challenge]] = ListColumn("part", lambda one: one.phase)
+CHALLENGE: Final[_Column] = ListColumn("challenge", lambda one: one.name, longest=LONGEST_NAME)
+TASK: Final[_Column] = ListColumn("task", lambda one: one.task)
+STATE: Final[_Column] = ListColumn("state", lambda one: one.shown_state)
+OPENS: Final[_Column] = ListColumn("opens", lambda one: one.opens_at)
+CLOSES: Final[_Column] = ListColumn("closes", lambda one: one.closes_at)
+RESULTS: Final[_Column] = ListColumn("results", lambda one: one.results_at)
+PART: Final[_Column] = ListColumn("part", lambda one: one.phase)
 IN_COMMANDS: Final = (CHALLENGE, TASK, STATE, OPENS, CLOSES, RESULTS, PART)
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from collidium.records import EvaluatedModel, Evaluation
 
+_Column = ListColumn["Evaluation"]
+
 STATES: Final = get_args(EvaluationState)
 
 
@@ -38,16 +40,16 @@ def cost_facts(model: EvaluatedModel) -> dict[str, object]:
     return facts
 
 
-EVALUATION: Final[ListColumn[Evaluation]] = ListColumn("evaluation", lambda found: found.evaluation_id)
-ACCOUNT: Final[ListColumn[Evaluation]] = ListColumn("account", lambda found: found.hub_username, longest=16)
-CHALLENGE: Final[ListColumn[Evaluation]] = ListColumn("challenge", lambda found: found.challenge, longest=20)
-STATE: Final[ListColumn[Evaluation]] = ListColumn("state", state_text)
-PARAMETERS: Final[ListColumn[Evaluation]] = ListColumn("parameters", lambda found: found.n_params)
-RECEIVED: Final[ListColumn[Evaluation]] = ListColumn("received", lambda found: found.received_at)
-SUBMISSION: Final[ListColumn[Evaluation]] = ListColumn("submission", lambda found: found.submission_id)
+EVALUATION: Final[_Column] = ListColumn("evaluation", lambda found: found.evaluation_id)
+ACCOUNT: Final[_Column] = ListColumn("account", lambda found: found.hub_username, longest=16)
+CHALLENGE: Final[_Column] = ListColumn("challenge", lambda found: found.challenge, longest=20)
+STATE: Final[_Column] = ListColumn("state", state_text)
+PARAMETERS: Final[_Column] = ListColumn("parameters", lambda found: found.n_params)
+RECEIVED: Final[_Column] = ListColumn("received", lambda found: found.received_at)
+SUBMISSION: Final[_Column] = ListColumn("submission", lambda found: found.submission_id)
 
 
-def in_commands(*, accounts: bool = False) -> list[ListColumn[Evaluation]]:
+def in_commands(*, accounts: bool = False) -> list[_Column]:
     """Return the columns at a command, with the account of each if ``accounts``."""
     return [EVALUATION, *([ACCOUNT] if accounts else []), CHALLENGE, STATE, PARAMETERS, RECEIVED, SUBMISSION]
 
@@ -59,7 +61,7 @@ def facts(found: Evaluation) -> dict[str, object]:
     return {column.title: column.shown(found) for column in columns}
 
 
-def in_console(age: Callable[[datetime], str]) -> list[ListColumn[Evaluation]]:
+def in_console(age: Callable[[datetime], str]) -> list[_Column]:
     """Return the columns in the console; ``age`` formats the time since a model was received."""
     return [
         ListColumn("state", short_state),

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from collidium.records import SimulationRequest
+    from collidium.records import Moment, SimulationRequest
+
+_Column = ListColumn["SimulationRequest"]
 
 STATES: Final = REQUEST_STATES
 
@@ -31,34 +33,24 @@ def short_state(request: SimulationRequest) -> str:
     return "cancelling" if is_being_cancelled(request) else request.state
 
 
-REQUEST: Final[ListColumn[SimulationRequest]] = ListColumn("request", lambda request: request.request_id)
-ACCOUNT: Final[ListColumn[SimulationRequest]] = ListColumn(
-    "account", lambda request: request.hub_username, width=13
-)
-STATE: Final[ListColumn[SimulationRequest]] = ListColumn("state", state_text)
-CHANNEL: Final[ListColumn[SimulationRequest]] = ListColumn("channel", lambda request: request.channel)
-EVENTS: Final[ListColumn[SimulationRequest]] = ListColumn(
-    "events", lambda request: request.events, right=True
-)
-PILEUP: Final[ListColumn[SimulationRequest]] = ListColumn(
-    "pileup", lambda request: request.pileup, right=True
-)
-CREDITS: Final[ListColumn[SimulationRequest]] = ListColumn(
-    "credits", lambda request: request.credits_charged, right=True
-)
-REFUNDED: Final[ListColumn[SimulationRequest]] = ListColumn(
-    "refunded", lambda request: request.credits_refunded, right=True
-)
-ORDERED: Final[ListColumn[SimulationRequest]] = ListColumn("ordered", lambda request: request.created_at)
-REASON: Final[ListColumn[SimulationRequest]] = ListColumn("reason", lambda request: request.reason)
+REQUEST: Final[_Column] = ListColumn("request", lambda request: request.request_id)
+ACCOUNT: Final[_Column] = ListColumn("account", lambda request: request.hub_username, width=13)
+STATE: Final[_Column] = ListColumn("state", state_text)
+CHANNEL: Final[_Column] = ListColumn("channel", lambda request: request.channel)
+EVENTS: Final[_Column] = ListColumn("events", lambda request: request.events, right=True)
+PILEUP: Final[_Column] = ListColumn("pileup", lambda request: request.pileup, right=True)
+CREDITS: Final[_Column] = ListColumn("credits", lambda request: request.credits_charged, right=True)
+REFUNDED: Final[_Column] = ListColumn("refunded", lambda request: request.credits_refunded, right=True)
+ORDERED: Final[_Column] = ListColumn("ordered", lambda request: request.created_at)
+REASON: Final[_Column] = ListColumn("reason", lambda request: request.reason)
 
 
-def in_commands(*, accounts: bool = False) -> list[ListColumn[SimulationRequest]]:
+def in_commands(*, accounts: bool = False) -> list[_Column]:
     """Return the columns at a command, with the account of each request if ``accounts``."""
     return [REQUEST, *([ACCOUNT] if accounts else []), STATE, CHANNEL, EVENTS, PILEUP, CREDITS, ORDERED]
 
 
-def in_console(brief: Callable[[datetime], str]) -> list[ListColumn[SimulationRequest]]:
+def in_console(brief: Callable[[datetime], str]) -> list[_Column]:
     """Return the columns in the console, the most important in the first 80 cells.
 
     ``brief`` formats the time of the order.
@@ -77,8 +69,14 @@ def in_console(brief: Callable[[datetime], str]) -> list[ListColumn[SimulationRe
 
 
 #: Of one account, for operators.
-OF_ACCOUNT: Final[list[ListColumn[SimulationRequest]]] = [
+OF_ACCOUNT: Final[list[_Column]] = [
     ListColumn("state", lambda request: request.state),
     *[ORDERED.titled("when"), CHANNEL, EVENTS, PILEUP],
     *[CREDITS.titled("charged"), REFUNDED, REASON, REQUEST],
+]
+
+TIMELINE: Final[list[ListColumn[Moment]]] = [
+    ListColumn("when", lambda moment: moment.at, width=19),
+    ListColumn("state", lambda moment: moment.state, width=10),
+    ListColumn("what happened", lambda moment: moment.reason),
 ]

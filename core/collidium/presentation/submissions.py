@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from collidium.records import BestStep, Metric, Place, Receipt, Submission, TaskCard
 
+_Column = ListColumn["Submission"]
+_OfBoth = ListColumn["Place | Submission"]
+
 #: Width of a reason in the console. The dialog that reinstates a submission shows it in full.
 LONGEST_REASON: Final = 40
 
@@ -38,27 +41,23 @@ def challenge_apart(sent: Submission) -> str | None:
     return None if sent.challenge == sent.task else sent.challenge
 
 
-SUBMISSION: Final[ListColumn[Place | Submission]] = ListColumn("submission", lambda sent: sent.submission_id)
-ACCOUNT: Final[ListColumn[Submission]] = ListColumn(
-    "account", lambda sent: sent.hub_username, longest=LONGEST_NAME
-)
-TEAM: Final[ListColumn[Place | Submission]] = ListColumn("team", lambda sent: sent.team, longest=LONGEST_NAME)
-SUBMITTED: Final[ListColumn[Place | Submission]] = ListColumn("submitted", lambda sent: sent.submitted_at)
-CREDITS: Final[ListColumn[Place | Submission]] = ListColumn(
-    "credits", lambda sent: sent.credits_earned, right=True
-)
-MODEL: Final[ListColumn[Place | Submission]] = ListColumn("model", model_text)
-VERIFIED: Final[ListColumn[Submission]] = ListColumn("verified", lambda sent: sent.verified_at)
-UNRANKED: Final[ListColumn[Submission]] = ListColumn("no rank because", lambda sent: sent.unranked)
-TASK: Final[ListColumn[Submission]] = ListColumn("task", lambda sent: sent.task)
-CHALLENGE: Final[ListColumn[Submission]] = ListColumn("challenge", challenge_apart)
+SUBMISSION: Final[_OfBoth] = ListColumn("submission", lambda sent: sent.submission_id)
+ACCOUNT: Final[_Column] = ListColumn("account", lambda sent: sent.hub_username, longest=LONGEST_NAME)
+TEAM: Final[_OfBoth] = ListColumn("team", lambda sent: sent.team, longest=LONGEST_NAME)
+SUBMITTED: Final[_OfBoth] = ListColumn("submitted", lambda sent: sent.submitted_at)
+CREDITS: Final[_OfBoth] = ListColumn("credits", lambda sent: sent.credits_earned, right=True)
+MODEL: Final[_OfBoth] = ListColumn("model", model_text)
+VERIFIED: Final[_Column] = ListColumn("verified", lambda sent: sent.verified_at)
+UNRANKED: Final[_Column] = ListColumn("no rank because", lambda sent: sent.unranked)
+TASK: Final[_Column] = ListColumn("task", lambda sent: sent.task)
+CHALLENGE: Final[_Column] = ListColumn("challenge", challenge_apart)
 #: For users, whose choice of an unranked submission does not count.
-CHOSEN: Final[ListColumn[Submission]] = ListColumn("chosen", chosen_at)
+CHOSEN: Final[_Column] = ListColumn("chosen", chosen_at)
 #: For organisers.
-EVER_CHOSEN: Final[ListColumn[Submission]] = ListColumn("chosen", lambda sent: sent.chosen_at)
+EVER_CHOSEN: Final[_Column] = ListColumn("chosen", lambda sent: sent.chosen_at)
 
 
-def scores(cards: Mapping[str, TaskCard]) -> ListColumn[Submission]:
+def scores(cards: Mapping[str, TaskCard]) -> _Column:
     """Return the column of all scores, by the cards of tasks that are listed."""
 
     def text(sent: Submission) -> str:
@@ -67,7 +66,7 @@ def scores(cards: Mapping[str, TaskCard]) -> ListColumn[Submission]:
     return ListColumn("scores", text)
 
 
-def primary_score(card: TaskCard) -> ListColumn[Submission]:
+def primary_score(card: TaskCard) -> _Column:
     """Return the column of the primary metric."""
     name = card.primary_metric
 
@@ -77,24 +76,24 @@ def primary_score(card: TaskCard) -> ListColumn[Submission]:
     return ListColumn(name, lambda sent: sent.scores.get(name), text, right=True)
 
 
-def own(cards: Mapping[str, TaskCard], listed: Sequence[Submission]) -> list[ListColumn[Submission]]:
+def own(cards: Mapping[str, TaskCard], listed: Sequence[Submission]) -> list[_Column]:
     """Return the columns of an account's own submissions, without those that are empty."""
     challenge = [CHALLENGE] if any(map(challenge_apart, listed)) else []
     chosen = [CHOSEN] if any(map(chosen_at, listed)) else []
     return [SUBMISSION, TASK, *challenge, scores(cards), UNRANKED, *chosen, CREDITS, MODEL, SUBMITTED]
 
 
-def of_team(cards: Mapping[str, TaskCard]) -> list[ListColumn[Submission]]:
+def of_team(cards: Mapping[str, TaskCard]) -> list[_Column]:
     """Return the columns of a team's submissions."""
     return [SUBMITTED, ACCOUNT, scores(cards), CHOSEN, UNRANKED, SUBMISSION]
 
 
-def self_reported(cards: Mapping[str, TaskCard]) -> list[ListColumn[Submission]]:
+def self_reported(cards: Mapping[str, TaskCard]) -> list[_Column]:
     """Return the columns of submissions that have no rank because they report what others measure."""
     return [ACCOUNT, scores(cards), UNRANKED, SUBMITTED, SUBMISSION]
 
 
-def of_challenge(card: TaskCard) -> list[ListColumn[Submission]]:
+def of_challenge(card: TaskCard) -> list[_Column]:
     """Return the columns of all submissions to a challenge, for organisers at a command."""
     return [SUBMISSION, ACCOUNT, TEAM, SUBMITTED, primary_score(card), EVER_CHOSEN, UNRANKED, CREDITS]
 
@@ -103,10 +102,10 @@ _WHEN: Final = SUBMITTED.titled("when")
 _EARNED: Final = CREDITS.titled("earned")
 
 
-def in_console(cards: Mapping[str, TaskCard], *, teams: bool) -> list[ListColumn[Submission]]:
+def in_console(cards: Mapping[str, TaskCard], *, teams: bool) -> list[_Column]:
     """Return the columns of all submissions to a challenge, for organisers in the console."""
     unranked = ListColumn(UNRANKED.title, UNRANKED.value, longest=LONGEST_REASON)
-    shown: list[ListColumn[Submission]] = [
+    shown: list[_Column] = [
         _WHEN,
         scores(cards),
         _EARNED,
@@ -118,13 +117,11 @@ def in_console(cards: Mapping[str, TaskCard], *, teams: bool) -> list[ListColumn
     return [ACCOUNT, unranked, *([TEAM] if teams else []), *shown]
 
 
-def to_verify(cards: Mapping[str, TaskCard]) -> list[ListColumn[Submission]]:
+def to_verify(cards: Mapping[str, TaskCard]) -> list[_Column]:
     """Return the columns of submissions whose scores an operator has to verify."""
     account = ListColumn(ACCOUNT.title, ACCOUNT.value)
     return [TASK, account, _WHEN, SUBMISSION, scores(cards), UNRANKED]
 
 
 #: Of one account, for operators.
-OF_ACCOUNT: Final[tuple[ListColumn[Submission], ...]] = (
-    *(TASK, _WHEN, _EARNED, VERIFIED, MODEL, SUBMISSION, UNRANKED),
-)
+OF_ACCOUNT: Final[tuple[_Column, ...]] = (*(TASK, _WHEN, _EARNED, VERIFIED, MODEL, SUBMISSION, UNRANKED),)

@@ -251,7 +251,7 @@ def members(
             done = server.admin_add_members(name, named, idempotency_key=idempotency_key)
             show_message(done, f"{done.added} added: {done.members} members.")
         else:
-            found = list(all_pages(lambda cursor: server.admin_members(name, limit=1000, cursor=cursor)))
+            found = list(all_pages(server.admin_members, name))
             show_items(found, {"account": "hub_username", "added": "added_at"})
 
 
@@ -282,8 +282,7 @@ def teams(name: str, remove: str | None, dissolve: str | None, idempotency_key: 
             alone = f"; competing alone now: {', '.join(was.members)}" if was.members else ""
             show_message(was, f"{was.name} is dissolved{alone}.")
         else:
-            found = list(all_pages(lambda cursor: server.teams(name, limit=1000, cursor=cursor)))
-            show_items(found, challenges.TEAMS)
+            show_items(list(all_pages(server.teams, name)), challenges.TEAMS)
 
 
 @click.command()

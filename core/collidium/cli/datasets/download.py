@@ -20,6 +20,7 @@ from collidium.cli.options import (
 )
 from collidium.cli.output import note, show_value
 from collidium.cli.progress import progress_bar
+from collidium.presentation.quantities import size_text
 
 if TYPE_CHECKING:
     from collidium.contracts.task import EventRange
@@ -90,8 +91,6 @@ def download(
 
 
 def _print_fetched(fetched: Fetched) -> None:
-    from collidium.presentation.quantities import size_text
-
     click.echo(fetched.directory)
     count = sum(map(len, fetched.shards.values()))
     new = len(fetched.downloaded)
@@ -186,8 +185,6 @@ def export(
 
 
 def _print_exported(made: Exported) -> None:
-    from collidium.presentation.quantities import size_text
-
     click.echo(made.file)
     files = f" in {made.files} files" if made.files > 1 else ""
     reused = f", {made.reused} of them already written" if made.reused else ""

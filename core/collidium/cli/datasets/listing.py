@@ -27,6 +27,7 @@ from collidium.cli.output import (
     show_items,
     show_value,
 )
+from collidium.presentation.quantities import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +53,6 @@ def list_(source: str | None, limit: int, hub: str | None, revision: str | None)
         _list_repositories(hub, limit)
         return
     from collidium.datasets import list_configs
-    from collidium.presentation.quantities import size_text
 
     columns: dict[str, ColumnSpec] = {
         "config": "config",
@@ -94,7 +94,6 @@ def tables(source: str, config: str | None, show_shards: bool, hub: str | None, 
     collidium datasets tables ./events --shards
     """
     from collidium.datasets import list_tables
-    from collidium.presentation.quantities import size_text
 
     found = list_tables(locate_source(source, hub, revision), config)
     columns: dict[str, ColumnSpec] = {
@@ -112,8 +111,6 @@ def tables(source: str, config: str | None, show_shards: bool, hub: str | None, 
 
 
 def _print_shards(found: Sequence[TableEntry]) -> None:
-    from collidium.presentation.quantities import size_text
-
     print_table(
         ("table", "shard", "size", "events", "range"),
         (
@@ -191,8 +188,6 @@ def _columns(found: Catalogue, config: str | None, table: str) -> list[dict[str,
 
 
 def _print_about(about: dict[str, Any], configs: list[ConfigEntry]) -> None:
-    from collidium.presentation.quantities import size_text
-
     size = size_text(sum(entry.bytes for entry in configs))
     shown = {name.replace("_", " "): value for name, value in about.items()}
     if "last modified" in shown:

@@ -12,9 +12,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from collidium.client import NO_EVENTS, Moment, OperatedRequest, OutputFile, Page, order_text
+from collidium.client import NO_EVENTS, OperatedRequest, OutputFile, Page, order_text
 from collidium.presentation.consequences import cancel_request
-from collidium.presentation.requests import short_state
+from collidium.presentation.requests import TIMELINE, short_state
 from collidium_tui.screen import ListData, ListsScreen, OpenedScreen
 from collidium_tui.widgets.form import Question
 from collidium_tui.widgets.table import Column, Table
@@ -53,11 +53,6 @@ class RequestScreen(OpenedScreen[ListData[OperatedRequest]], ListsScreen[Operate
         yield from self.lists()
 
     def tables(self) -> Iterable[Table[Any]]:
-        timeline: list[Column[Moment]] = [
-            Column("when", lambda moment: moment.at, width=19),
-            Column("state", lambda moment: moment.state, width=10),
-            Column("what happened", lambda moment: moment.reason),
-        ]
         files: list[Column[OutputFile]] = [
             Column("events", lambda file: file.rows, right=True),
             Column("bytes", lambda file: file.size_bytes, right=True),
@@ -65,7 +60,7 @@ class RequestScreen(OpenedScreen[ListData[OperatedRequest]], ListsScreen[Operate
             Column("sha256", lambda file: file.sha256),
         ]
         yield Table(
-            timeline,
+            TIMELINE,
             lambda moment: f"{moment.at.isoformat()} {moment.state}",
             of="timeline entries",
             id="timeline",
