@@ -77,23 +77,31 @@ def score(metric: Metric, card: TaskCard, missing: str | None = None) -> ListCol
 def in_commands(card: TaskCard, *, ids: bool = False) -> list[ListColumn[Place]]:
     """Return the columns at a command, with the ids of the submissions if ``ids``."""
     return [
-        *(RANK, PARTICIPANT),
+        RANK,
+        PARTICIPANT,
         *(score(metric, card) for metric in card.metrics),
         *([_on_front("yes")] if card.pareto else []),
         *([_verified("no")] if has_reported(card) else []),
-        *[CREDITS, MODEL, SUBMITTED, *([SUBMISSION] if ids else [])],
+        CREDITS,
+        MODEL,
+        SUBMITTED,
+        *([SUBMISSION] if ids else []),
     ]
 
 
 def in_console(card: TaskCard, *, teams: bool = False) -> list[ListColumn[Place]]:
     """Return the columns in the console, with teams in a challenge that has them."""
     return [
-        *(RANK, ACCOUNT),
+        RANK,
+        ACCOUNT,
         *([TEAM] if teams else []),
         *(score(metric, card, "none") for metric in card.metrics),
         *([_on_front("on it")] if card.pareto else []),
         *([_verified("NOT YET")] if has_reported(card) else []),
-        *[CREDITS.titled("earned"), SUBMITTED.titled("when"), MODEL, SUBMISSION],
+        CREDITS.titled("earned"),
+        SUBMITTED.titled("when"),
+        MODEL,
+        SUBMISSION,
     ]
 
 
@@ -106,7 +114,8 @@ def on_page(card: TaskCard) -> Around:
     return [RANK, ACCOUNT], [
         *([_on_front("yes")] if card.pareto else []),
         *([_verified("not yet")] if has_reported(card) and not card.ranks_measured else []),
-        *[MODEL, SUBMITTED],
+        MODEL,
+        SUBMITTED,
     ]
 
 
