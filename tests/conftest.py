@@ -62,6 +62,10 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers",
+        "one_database: its statements run on PostgreSQL in another test; `tox -e py` runs it on SQLite alone",
+    )
+    config.addinivalue_line(
+        "markers",
         "packages(*names): deselected where one is not installed: of another environment",
     )
     # Last, so that what is installed comes first: pip brings PostgreSQL's programs, `pg_dump` included.

@@ -56,7 +56,7 @@ def run(arguments: Iterable[str]) -> int:
 
 def parts() -> list[list[str]]:
     """The arguments of each part."""
-    on_postgresql = ["--database", "postgresql", "-m", "database", *ON_POSTGRESQL, *_without(BUT_FOR)]
+    on_postgresql = ["--database", "postgresql", "-m", "database and not one_database", *ON_POSTGRESQL, *_without(BUT_FOR)]
     on_sqlite = [
         ["--database", "sqlite", part, *_without(other for other in PARTS if other.startswith(f"{part}/"))]
         for part in ("tests", *PARTS)

@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests import failpoints, killing
+from tests.core.submissions.conftest import Prepared
 from tests.counts import LONG
 from tests.killing import Killer
-from tests.sandboxes import allowance
 from tortoise.timezone import now
 
 from collidium import accounts
@@ -70,13 +70,9 @@ NAMES = sorted(
 
 
 @pytest.fixture
-def chosen(migrated_database_url: str, tmp_path: Path) -> dict[str, Any]:
-    return {
-        "database_url": migrated_database_url,
-        "data_dir": tmp_path / "data",
-        "hub_url": "http://127.0.0.1:9",
-        "model_unconfined": bool(allowance()),
-    }
+def chosen(prepared: Prepared, tmp_path: Path) -> Iterator[dict[str, Any]]:
+    with prepared(tmp_path, *TASKS) as chosen:
+        yield chosen
 
 
 @pytest.fixture
@@ -84,11 +80,6 @@ async def platform(chosen: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> A
     for name, value in models.PATIENT.items():
         monkeypatch.setattr(timing, name, value)
     async with models.opened(chosen) as platform:
-        for task in TASKS:
-            await truth_in_use.import_truth(
-                platform, task, str(EVENTS_DIRECTORY), config="ttbar_pu0", events=EVENTS
-            )
-            await Challenge.filter(name=task).update(listed=True)
         yield platform
 
 
@@ -141,8 +132,8 @@ def test_a_model_does_not_choose_the_digits_of_its_score(error: float) -> None:
     """Counted metrics are exact."""
     card = tracking_small.TrackingSmallTask().card
     row = Submission(evaluation_id="0" * 32)
-    scores = {TRACKML: 0.123456789, "n_params": 1234567.0}
-    made = scores.shown(card, row, scores, {TRACKML: error}, ["one"])
+    exact = {TRACKML: 0.123456789, "n_params": 1234567.0}
+    made = scores.shown(card, row, exact, {TRACKML: error}, ["one"])
     assert made == {
         "scores": {TRACKML: 0.1235, "n_params": 1234567.0},
         "uncertainties": {TRACKML: error if error == math.inf else 0.0},
@@ -159,6 +150,7 @@ def test_rounding_raises_for_no_number(value: float, error: float) -> None:
         assert str(scores._to_a_tenth(odd, error, 1e-4)) == str(odd)
 
 
+@pytest.mark.one_database
 async def test_speed_is_measured_by_the_platform(platform: Platform) -> None:
     evaluation_id = await models.scored(platform, models.layers(), to="tracking_latency")
     row = await Submission.get(evaluation_id=evaluation_id)
@@ -171,6 +163,7 @@ async def test_speed_is_measured_by_the_platform(platform: Platform) -> None:
     assert row.uncertainties["wallclock_s"] / row.scores["wallclock_s"] == pytest.approx(relative, rel=0.1)
 
 
+@pytest.mark.one_database
 async def test_a_machine_that_times_runs_other_models_meanwhile(platform: Platform) -> None:
     """Waiting for the core counts no attempt and does not block the process."""
     timed = await models.send(platform, models.layers(), to="tracking_latency")
@@ -183,6 +176,7 @@ async def test_a_machine_that_times_runs_other_models_meanwhile(platform: Platfo
     assert (await model_queue.find(timed)).state == "scored"
 
 
+@pytest.mark.one_database
 async def test_what_a_model_does_to_itself_is_its_code(platform: Platform) -> None:
     broken = await models.send(platform, b"no model")
     crashed = await models.send(platform, models.crashing())
@@ -231,6 +225,7 @@ async def test_a_cancelled_model_is_not_scored(platform: Platform) -> None:
     assert not await Arrival.all().exists()
 
 
+@pytest.mark.one_database
 async def test_a_run_that_has_ended_stops_its_sandbox(platform: Platform) -> None:
     await models.send(platform, models.layers())
     run = model_runner._Run(platform, await models.claimed())
@@ -243,6 +238,7 @@ async def test_a_run_that_has_ended_stops_its_sandbox(platform: Platform) -> Non
         limits.on_wait()
 
 
+@pytest.mark.one_database
 async def test_a_machine_that_confines_no_model_runs_none(
     platform: Platform, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -305,6 +301,7 @@ async def test_models_that_fail_the_platform_count_after_three(platform: Platfor
         await models.send(costly, models.layers(9))
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("_", range(20 if LONG else 1))
 async def test_a_worker_killed_while_a_model_is_scored(platform: Platform, _: int) -> None:
     evaluation_id = await models.send(platform, models.layers())
@@ -314,6 +311,7 @@ async def test_a_worker_killed_while_a_model_is_scored(platform: Platform, _: in
     assert (await model_queue.find(evaluation_id)).state == "scored"
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("step", ["check", "predict"])
 @pytest.mark.parametrize("_", range(20 if LONG else 1))
 async def test_a_model_killed_from_outside_is_run_again(platform: Platform, step: str, _: int) -> None:
@@ -334,7 +332,14 @@ async def test_a_model_killed_from_outside_is_run_again(platform: Platform, step
     assert (await model_queue.find(evaluation_id)).state == "scored"
 
 
-@pytest.mark.parametrize("fault", ["killed", "model_killed", "raises"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param("killed", marks=pytest.mark.one_database),
+        "model_killed",
+        pytest.param("raises", marks=pytest.mark.one_database),
+    ],
+)
 async def test_a_platform_that_cannot_score_a_model_refunds_it(
     platform: Platform, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
@@ -362,6 +367,7 @@ async def test_a_platform_that_cannot_score_a_model_refunds_it(
     assert (await model_queue.find(again)).state == "scored"
 
 
+@pytest.mark.one_database
 async def test_models_and_rescoring_wait_for_storage_that_is_away(
     platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -416,6 +422,7 @@ async def close_and_run(platform: Platform) -> None:
     assert await closing.end(platform, "tracking")
 
 
+@pytest.mark.one_database
 async def test_final_events_are_read_once_at_the_end(
     platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -458,6 +465,7 @@ def _noted(read: list[set[int]], tables: Iterator[pa.Table]) -> Iterator[pa.Tabl
         yield table
 
 
+@pytest.mark.one_database
 async def test_a_model_that_fails_at_the_end_has_no_final_score(platform: Platform) -> None:
     await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
     first, second = [await models.send(platform, models.layers(n), of=f"user{n}") for n in (0, 1)]
@@ -534,6 +542,7 @@ async def refresh(platform: Platform, events: EventRange) -> str:
     return truth.version
 
 
+@pytest.mark.one_database
 async def test_models_are_scored_on_new_hidden_events(platform: Platform) -> None:
     """Older scores are kept, files of predictions lose their ranks, and nothing is paid again."""
     ids = [await models.send(platform, models.layers(n), of=f"user{n}") for n in (0, 1)]
@@ -562,6 +571,7 @@ async def test_models_are_scored_on_new_hidden_events(platform: Platform) -> Non
         await reruns.refresh(platform, "tracking", "0" * 12, actor="test", http_request_id="")
 
 
+@pytest.mark.one_database
 async def test_a_refresh_keeps_what_is_held_back(platform: Platform) -> None:
     """The new events are split, too; runs of an earlier refresh that have not started are cancelled."""
     await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
@@ -769,6 +779,7 @@ async def test_a_reproduction_survives_a_kill(
     assert shown.results
 
 
+@pytest.mark.one_database
 async def test_what_cannot_be_reproduced_is_refused(platform: Platform) -> None:
     await models.scored(platform, models.layers())
     submission_id, account = (await Submission.get()).id, await accounts.find("ada")

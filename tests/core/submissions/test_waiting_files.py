@@ -18,15 +18,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.core.submissions.conftest import Prepared
 from tests.counts import LONG
 from tests.killing import Killer
 from tortoise.timezone import now
 
 from collidium import accounts, erasing, operations
-from collidium.challenges import truth_in_use
 from collidium.challenges.models import Challenge
 from collidium.contracts.tables import flatten
-from collidium.contracts.task import EventRange
 from collidium.database import execute_many, transactional
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Conflict, InvalidInput, NotFound, ScoringInterrupted, Unavailable
@@ -59,19 +58,10 @@ REPEATS = range(20 if LONG else 1)
 
 
 @pytest.fixture
-async def platform(migrated_database_url: str, tmp_path: Path) -> AsyncIterator[Platform]:
-    chosen = {
-        "database_url": migrated_database_url,
-        "data_dir": tmp_path / "data",
-        "hub_url": "http://127.0.0.1:9",
-        "model_unconfined": True,
-    }
-    async with models.opened(chosen) as platform:
-        await truth_in_use.import_truth(
-            platform, "tracking", str(EVENTS_DIRECTORY), config="ttbar_pu0", events=EventRange(3, 5)
-        )
-        await Challenge.filter(name="tracking").update(listed=True)
-        yield platform
+async def platform(prepared: Prepared, tmp_path: Path) -> AsyncIterator[Platform]:
+    with prepared(tmp_path, "tracking") as chosen:
+        async with models.opened(chosen | {"model_unconfined": True}) as platform:
+            yield platform
 
 
 def predictions(directory: Path, keep: float) -> submit.Predictions:
@@ -120,6 +110,7 @@ async def ordered(platform: Platform) -> Rescoring:
 # -- check and submit ----------------------------------------------------------------------------------
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("step", ["check", "submit"])
 @pytest.mark.parametrize("_", REPEATS)
 async def test_a_killed_worker_rejects_no_file(platform: Platform, tmp_path: Path, step: str, _: int) -> None:
@@ -134,6 +125,7 @@ async def test_a_killed_worker_rejects_no_file(platform: Platform, tmp_path: Pat
     assert len(killer.killed) == 1
 
 
+@pytest.mark.one_database
 async def test_workers_killed_for_ever_are_unavailable(platform: Platform, tmp_path: Path) -> None:
     account = await accounts.recognise("ada", signup_grant=Decimal(0))
     async with admissions.admitted(platform, account, "tracking") as admission:
@@ -167,6 +159,7 @@ async def test_a_rescoring_whose_workers_are_killed_waits(platform: Platform, tm
     assert {one.scorer_version for one in await Submission.all()} == {platform.tasks.find("tracking").version}
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("_", REPEATS)
 async def test_one_killed_worker_does_not_delay_a_rescoring(
     platform: Platform, tmp_path: Path, _: int
@@ -319,6 +312,7 @@ async def test_noting_keeps_what_an_operator_left_out(platform: Platform, tmp_pa
     assert not await WaitingFile.exists()
 
 
+@pytest.mark.one_database
 async def test_predictions_of_a_model_run_again_wait(platform: Platform, tmp_path: Path) -> None:
     """Their hash is that of no submission."""
     made = await submit_file(platform, tmp_path, "ada", 0.9)
@@ -475,6 +469,7 @@ async def test_an_end_that_is_no_longer_retried_goes_on(
     assert not await WaitingFile.exists()
 
 
+@pytest.mark.one_database
 async def test_an_end_waits_for_a_model_that_the_platform_failed(platform: Platform) -> None:
     await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
     await models.scored(platform, models.layers())

@@ -92,6 +92,7 @@ async def reached_storage(platform: Platform, request_id: str) -> None:
     assert len(shards_in(platform.settings.data_dir, request_id)) == 1
 
 
+@pytest.mark.one_database
 async def test_the_dataset_of_an_order_does_not_depend_on_its_cut(
     open_platform: OpenPlatform, tmp_path: Path
 ) -> None:
@@ -122,6 +123,7 @@ def cost(request: records.SimulationRequest) -> Decimal:
     return paid
 
 
+@pytest.mark.one_database
 async def test_a_failing_part_fails_the_order_and_costs_nothing(
     open_platform: OpenPlatform,
 ) -> None:
@@ -133,6 +135,7 @@ async def test_a_failing_part_fails_the_order_and_costs_nothing(
         await assert_sound()
 
 
+@pytest.mark.one_database
 async def test_an_order_is_cancelled_with_all_its_parts(
     open_platform: OpenPlatform, slurm_cluster: SlurmCluster
 ) -> None:
@@ -190,6 +193,7 @@ async def test_parts_that_cannot_be_swept_are_swept_later(
         assert shards_in(tmp_path / "data", request_id) == []
 
 
+@pytest.mark.one_database
 async def test_a_part_that_is_not_what_was_ordered_stops_the_others(
     open_platform: OpenPlatform, slurm_cluster: SlurmCluster
 ) -> None:
@@ -202,6 +206,7 @@ async def test_a_part_that_is_not_what_was_ordered_stops_the_others(
         await assert_sound()
 
 
+@pytest.mark.one_database
 async def test_a_part_whose_node_is_lost_is_simulated_again(
     open_platform: OpenPlatform, slurm_cluster: SlurmCluster, tmp_path: Path
 ) -> None:
