@@ -1,4 +1,4 @@
-"""Run the whole suite in parts, three at once, in one environment; ``tox -e py`` does.
+"""Run the whole suite in parts, three at once, and build the site, in one environment; ``tox -e py`` does.
 
 With arguments pytest gets these instead: ``tox -e py -- tests/core -k ledger``.
 """
@@ -48,15 +48,24 @@ BUT_FOR: Final = tuple(
 )
 
 
+#: What is built in addition.
+SITE: Final = ("docs/build_site.py",)
+
+
 def run(arguments: Iterable[str]) -> int:
-    """Run pytest; the exit code."""
-    command = [sys.executable, "-m", "pytest", "--durations", "30", *arguments]
-    return subprocess.call(ending_with_parent(command))
+    """Run Python; the exit code."""
+    return subprocess.call(ending_with_parent([sys.executable, *arguments]))
+
+
+def tests_of(arguments: Iterable[str]) -> tuple[str, ...]:
+    """Python's arguments to run pytest with these."""
+    return "-m", "pytest", "--durations", "30", *arguments
 
 
 def parts() -> list[list[str]]:
-    """The arguments of each part."""
-    on_postgresql = ["--database", "postgresql", "-m", "database and not one_database", *ON_POSTGRESQL, *_without(BUT_FOR)]
+    """The arguments of each part of the tests."""
+    chosen = "database and not one_database"
+    on_postgresql = ["--database", "postgresql", "-m", chosen, *ON_POSTGRESQL, *_without(BUT_FOR)]
     on_sqlite = [
         ["--database", "sqlite", part, *_without(other for other in PARTS if other.startswith(f"{part}/"))]
         for part in ("tests", *PARTS)
@@ -70,12 +79,12 @@ def _without(paths: Iterable[str]) -> list[str]:
 
 if __name__ == "__main__":
     if chosen := sys.argv[1:]:
-        sys.exit(run(["--database", "sqlite", *chosen]))
+        sys.exit(run(tests_of(["--database", "sqlite", *chosen])))
     with TemporaryDirectory() as directory, ThreadPoolExecutor(AT_ONCE) as threads:
         report = Path(directory) / "report"
         report.touch()
         os.environ[needs.REPORT] = str(report)
-        codes = list(threads.map(run, parts()))
+        codes = list(threads.map(run, [*map(tests_of, parts()), SITE]))
         counts = [json.loads(line) for line in report.read_text().splitlines()]
     text, is_enough = needs.summary(
         sum(tests for tests, _ in counts), [name for _, names in counts for name in names]
