@@ -52,6 +52,11 @@ class DeclaredField:
         """Whether it is a whole number."""
         return self.type is int
 
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a text that is none of a few choices."""
+        return self.type is str and not self.choices
+
 
 Declared = TypeVar("Declared", bound=DeclaredField)
 

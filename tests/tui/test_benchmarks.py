@@ -106,6 +106,16 @@ async def test_a_leaderboard_with_what_is_self_reported(server: ServerProcess) -
         await shows(pilot, "NO: no truth yet")
 
 
+async def test_a_heading_lists_settings(server: ServerProcess) -> None:
+    with Client(server.base_url, admin_token=server.admin_token) as admin:
+        admin.admin_edit_challenge("timed", organisation="some-lab")
+        async with signed_in(server, "Benchmarks", size=LARGE) as pilot:
+            await choose(pilot, "timed")
+            await pilot.press("enter")
+            await shows(pilot, "organisation: some-lab")
+        admin.admin_edit_challenge("timed", organisation=None)
+
+
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 async def test_how_benchmarks_look(server: ServerProcess, size: tuple[int, int]) -> None:
     async with signed_in(server, "Benchmarks", size=size, now=lambda: NOON) as pilot:

@@ -44,12 +44,11 @@ def _described(field: DeclaredField, default: Any) -> Any:
         if field.is_limited_by_server:
             del limits["maximum"]
         return Field(default, description=field.help, json_schema_extra={**limits})
-    is_text = field.type is str and not field.choices
     return Field(
         default,
         description=field.help,
         ge=field.minimum if field.is_number else None,
         le=field.maximum if field.is_number else None,
-        max_length=field.longest if is_text else None,
-        pattern=field.pattern or None,
+        max_length=field.longest if field.is_text else None,
+        pattern=field.pattern or None if field.is_text else None,
     )

@@ -19,7 +19,7 @@ from collidium.api.answers import PageQuery
 from collidium.api.declaration import declared_model
 from collidium.api.schemas import Body, Date, HubUsername, MySubmissionsQuery, Text, example
 from collidium.operations import Scope
-from collidium.records.challenge_settings import CHALLENGE_SETTINGS
+from collidium.records.challenge_settings import CHALLENGE_SETTINGS, PUBLIC_PERCENT
 
 
 def _number(value: object) -> object:
@@ -121,7 +121,11 @@ NewChallengeBody: Final = declared_model(
 class SplitQuery(BaseModel):
     """A public part of the events of a challenge, or of a new one with the other fields."""
 
-    public_percent: int = Field(ge=1, le=99, description="Percentage of the events that would count.")
+    public_percent: int = Field(
+        ge=PUBLIC_PERCENT.minimum,
+        le=PUBLIC_PERCENT.maximum,
+        description="Percentage of the events that would count.",
+    )
     task: Name | None = Field(None, description="The task of a new challenge.")
     truth_version: Name | None = Field(None, description="The truth of a new challenge.")
     closes_at: Date | None = Field(None, description="When it is going to close, with a time zone.")

@@ -17,6 +17,7 @@ from pydantic import (
 
 from collidium.api.answers import PageQuery
 from collidium.contracts.identity import USERNAME
+from collidium.records.challenge_settings import PUBLIC_PERCENT
 from collidium.records.evaluations import EvaluationState
 from collidium.submissions import submit
 
@@ -304,8 +305,8 @@ class RescoreBody(Body):
 
     public_percent: int | None = Field(
         None,
-        ge=1,
-        le=99,
+        ge=PUBLIC_PERCENT.minimum,
+        le=PUBLIC_PERCENT.maximum,
         description="Percentage of the events that are public from now on; null: unchanged.",
     )
     apply: bool = Field(False, description="Apply the new scores; by default only report what would change.")

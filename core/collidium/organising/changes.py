@@ -24,6 +24,7 @@ from collidium.truth import registry
 if TYPE_CHECKING:
     from collidium.platform import Platform
 
+_NAMES: Final = [field.name for field in CHALLENGE_SETTINGS if field.is_text and not field.is_document]
 _DOCUMENTS: Final = {field.name for field in CHALLENGE_SETTINGS if field.is_document}
 
 
@@ -224,8 +225,9 @@ def _problems(row: Challenge | None, fields: Mapping[str, Any]) -> Iterator[tupl
     moment = now()
     if row is not None and row.opens_at is None and fields.get("opens_at") is not None:
         yield "opens_at", "it is open already"
-    if display_names.has_hidden(fields.get("title") or ""):
-        yield "title", "it has invisible characters, or such that reverse the text"
+    for name in _NAMES:
+        if display_names.has_hidden(fields.get(name) or ""):
+            yield name, "it has invisible characters, or such that reverse the text"
     opened, closed = (row.opens_at, row.closes_at) if row is not None else (None, None)
     opens, closes = fields.get("opens_at", opened), fields.get("closes_at", closed)
     for name, word, before in (("opens_at", "opened", opened), ("closes_at", "closed", closed)):

@@ -24,6 +24,8 @@ _ORGANISATION: Final = f"^({USERNAME.pattern}|{DOMAIN.pattern})$"
 class ChallengeSetting(DeclaredField):
     """A setting of a challenge, as organisers and participants see it."""
 
+    #: Of a text; invisible characters are rejected as well, unless it is a document.
+    pattern: str = r"^[^\x00-\x1f\x7f]*$"
     #: Whether the headings of a challenge list it, on pages and in the console.
     is_in_heading: bool = False
 
@@ -35,15 +37,14 @@ def _setting(label: str, description: str, **more: Any) -> Meta:
 class ChallengeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What organisers set of a challenge."""
 
-    title: Annotated[str, _setting("Title", "Display name.", longest=200, pattern=r"^[^\x00-\x1f\x7f]*$")] = (
-        ""
-    )
+    title: Annotated[str, _setting("Title", "Display name.", longest=200)] = ""
     opens_at: Annotated[
         Time | None,
         _setting(
             "Opens",
             "When it opens, such as 2027-06-01T08:00+02:00; null: from the start.",
             option="--opens",
+            empty="from the start",
         ),
     ] = None
     closes_at: Annotated[
@@ -163,3 +164,4 @@ class SettingOptions(TypedDict, total=False):
 
 #: The settings of a challenge.
 CHALLENGE_SETTINGS: Final = fields_of(ChallengeSettings, ChallengeSetting)
+PUBLIC_PERCENT: Final = next(field for field in CHALLENGE_SETTINGS if field.name == "public_percent")

@@ -6,10 +6,14 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_type_hints
 
+import pytest
+from pydantic import ValidationError
 from tests.core.cli.conftest import Caller
 
+from collidium.api.operator_schemas import ChallengeBody
 from collidium.challenges.models import Challenge
 from collidium.cli.output import plain
+from collidium.organising.changes import problems_of_new
 from collidium.presentation.challenge_settings import heading_rows, setting_rows
 from collidium.records import Challenge as ChallengeRecord
 from collidium.records import as_json
@@ -49,6 +53,16 @@ def test_every_setting_has_a_column_and_a_type() -> None:
     assert {field.name for field in CHALLENGE_SETTINGS} - columns == {SPLIT}
     typed = get_type_hints(SettingOptions)
     assert typed == {name: get_type_hints(ChallengeSettings)[name] for name in VALUES}
+
+
+def test_settings_have_no_null_or_hidden_characters() -> None:
+    """Null characters, and those that are invisible or reverse a text."""
+    names = [field.name for field in CHALLENGE_SETTINGS if field.is_text and not field.is_document]
+    for field in CHALLENGE_SETTINGS:
+        with pytest.raises(ValidationError, match=field.name):
+            ChallengeBody.model_validate({field.name: "a\0b"})
+    found = {field for field, _ in problems_of_new(NAME, dict.fromkeys(names, "a\u202eb"))}
+    assert found == {*names}
 
 
 def test_every_setting_is_shown_with_a_challenge() -> None:

@@ -35,6 +35,7 @@ from collidium.cli.printing import show_invitation
 from collidium.cli.progress import progress_bar
 from collidium.presentation import challenges
 from collidium.presentation import submissions as sent
+from collidium.records.challenge_settings import PUBLIC_PERCENT
 
 if TYPE_CHECKING:
     from collidium.client import Ranking, Rescoring
@@ -129,7 +130,7 @@ def reinstate(name: str, submission_id: str, preview: bool, idempotency_key: str
 @click.option(
     "--public",
     "percent",
-    type=click.IntRange(1, 99),
+    type=click.IntRange(PUBLIC_PERCENT.minimum, PUBLIC_PERCENT.maximum),
     help="Percentage of the events that count until NAME is closed.",
 )
 @click.option("--apply/--preview", "apply", help="Apply the new scores; default: show what would change.")
