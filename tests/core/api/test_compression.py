@@ -13,6 +13,9 @@ from collidium.testing.server import ServerProcess
 
 from .conftest import SUBMIT, ok, parquet, signed_in, spoiled
 
+#: Bodies are compressed whatever they were read from.
+pytestmark = pytest.mark.one_database
+
 #: A server of its own: the leaderboard is these submissions.
 PLATFORM: dict[str, str] = {}
 BOARD = "/v1/leaderboard/tracking?all=true"

@@ -36,6 +36,9 @@ from collidium.truth.models import DrawSeed, TruthVersion
 
 from .conftest import SUBMIT, ok, operating, parquet, prepared, signed_in
 
+#: It compares responses of servers whose truth differs.
+pytestmark = pytest.mark.one_database
+
 NAME = "spring-2027"
 #: As many as it takes for scores in bins, of the public part, too.
 EVENTS, HITS = 40, 1500

@@ -16,6 +16,9 @@ from collidium.testing.server import ServerProcess
 
 from .conftest import files_below, parquet
 
+#: Files of the hub; what is kept of a submission is the same as of an upload.
+pytestmark = pytest.mark.one_database
+
 
 @pytest.fixture(scope="module")
 def token(shared_platform: ServerProcess) -> str:

@@ -55,6 +55,7 @@ async def test_what_confines_no_model_is_named(monkeypatch: pytest.MonkeyPatch, 
     assert advice
 
 
+@pytest.mark.one_database
 def test_a_machine_with_another_key_is_found(start_server: StartServer, tmp_path: Path) -> None:
     server = start_server({"PLATFORM_SECRET_KEY": "one"})
     assert checks(server, 0)["processes"]["found"] == "1 of this release, with the same settings"

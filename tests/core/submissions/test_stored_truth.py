@@ -30,6 +30,9 @@ from collidium_plugins.storage_local import LocalStorage
 
 from . import models
 
+#: Files of the storage; their hashes are read in all tests that score.
+pytestmark = pytest.mark.one_database
+
 
 async def import_truth(platform: Platform, events: EventRange) -> str:
     made = await truth_in_use.import_truth(
