@@ -45,6 +45,9 @@ def _call(operation: Operation) -> Iterator[str]:
         yield from (f"**Body** `{media}`", "", *_table(fields))
     for status, meaning, fields in operation.responses:
         yield from (f"**{status}** {meaning}", "", *_table(fields))
+    errors = "; ".join(f"{status}: {meaning}" for status, meaning in operation.errors)
+    if errors:
+        yield from (f"**Errors** {errors}", "")
 
 
 def _table(fields: Sequence[Field]) -> Iterator[str]:

@@ -42,7 +42,7 @@ class IdempotencyKey(Model):
 
 async def is_known(owner: str, key: str | None) -> bool:
     """Whether the key was used."""
-    return key is not None and await IdempotencyKey.filter(owner=owner, key=_checked(key)).exists()
+    return key is not None and await IdempotencyKey.filter(owner=owner, key=checked(key)).exists()
 
 
 @transactional
@@ -79,7 +79,7 @@ def claim(owner: str, key: str | None, question: object) -> list[Statement]:
         Statement(
             "INSERT INTO idempotency_keys (owner, key, question) VALUES (?, ?, ?) "
             "ON CONFLICT (owner, key) DO UPDATE SET key = excluded.key RETURNING question, answer",
-            (owner, _checked(key), _digest(question)),
+            (owner, checked(key), _digest(question)),
         )
     ]
 
@@ -125,7 +125,9 @@ def _digest(question: object) -> str:
     return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()
 
 
-def _checked(key: str) -> str:
+def checked(key: str) -> str:
+    """Return the key. Raises InvalidInput if it is malformed."""
     if not KEY.fullmatch(key):
-        raise InvalidInput("Idempotency-Key: 1 to 128 visible ASCII characters")
+        detail = "1 to 128 visible ASCII characters"
+        InvalidInput.raise_for([{"field": "Idempotency-Key", "detail": detail}])
     return key

@@ -118,9 +118,13 @@ def _balance_after(balance: Decimal, delta: Decimal, reason: Reason) -> Decimal:
 def check_amount(delta: Decimal) -> None:
     """Raise InvalidInput unless ``delta`` is finite, not 0, within limits, and has at most three decimals."""
     if not delta.is_finite() or delta == 0 or abs(delta) > LARGEST:
-        raise InvalidInput(f"an amount of credits is a number between -{LARGEST} and {LARGEST}, and not 0")
+        raise _invalid_amount(f"an amount of credits is a number between -{LARGEST} and {LARGEST}, and not 0")
     if delta != delta.quantize(PLACES):
-        raise InvalidInput("an amount of credits has at most three decimal places")
+        raise _invalid_amount("an amount of credits has at most three decimal places")
+
+
+def _invalid_amount(detail: str) -> InvalidInput:
+    return InvalidInput(detail, errors=[{"field": "delta", "detail": detail}])
 
 
 async def entries(account_id: int, *, limit: int, before: int | None = None) -> list[Transaction]:

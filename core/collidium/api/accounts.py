@@ -19,8 +19,9 @@ from collidium import accounts, outbox
 from collidium.api.answers import PageQuery, answer, answer_page, id_cursor
 from collidium.api.authentication import Caller, signed_in
 from collidium.api.context import platform
-from collidium.api.schemas import Body, example
-from collidium.errors import RefusedError
+from collidium.api.documented_errors import raises
+from collidium.api.schemas import HTTPS, Body, example, written_as
+from collidium.errors import Conflict, NotFound, RefusedError
 from collidium.outbox import LINK_PATH, LONGEST_URL, Kind, recipients
 from collidium.outbox.recipients import Link
 from collidium.records import Account, Notifications, Transaction, Webhook, WebhookDelivery, WebhookRemoved
@@ -53,6 +54,7 @@ class WebhookBody(Body):
     url: str | None = Field(
         None,
         max_length=LONGEST_URL,
+        json_schema_extra=written_as(HTTPS),
         description="HTTPS address notified of every request; null: none. If omitted, it does not change.",
     )
     rotate_secret: bool = Field(
@@ -66,7 +68,10 @@ class NotificationsBody(Body):
     model_config = example({"email": "alice@example.org", "kinds": {"deadline": False}}, strict=True)
 
     email: str | None = Field(
-        None, max_length=254, description="E-mail address; null: none. If omitted, it does not change."
+        None,
+        max_length=recipients.LONGEST_ADDRESS,
+        description="E-mail address; null: none. If omitted, it does not change.",
+        json_schema_extra=written_as(recipients.ADDRESS),
     )
     kinds: dict[Kind, bool] = Field({}, description="Kinds of events to switch on or off.")
 
@@ -98,6 +103,7 @@ async def ledger_page(account_id: int, query: PageQuery) -> Response:
 @signed_in
 @validate_request(WebhookBody)
 @document_response(Webhook)
+@raises(Conflict)
 async def set_webhook(caller: Caller, data: WebhookBody) -> Response:
     """Set the address that is notified of your requests; the first call creates a signing secret.
 
@@ -122,6 +128,7 @@ async def set_webhook(caller: Caller, data: WebhookBody) -> Response:
 @webhooks.get("")
 @signed_in
 @document_response(Webhook)
+@raises(NotFound)
 async def webhook(caller: Caller) -> Response:
     """Your webhook."""
     return answer(await outbox.find(caller.account.id))
@@ -160,6 +167,7 @@ async def notifications(caller: Caller) -> Response:
 @signed_in
 @validate_request(NotificationsBody)
 @document_response(Notifications)
+@raises(Conflict)
 async def set_notifications(caller: Caller, data: NotificationsBody) -> Response:
     """Switch kinds of notifications on and off; set the e-mail address, which must be confirmed by a link."""
     changed = await recipients.change(

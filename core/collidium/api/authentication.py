@@ -172,8 +172,12 @@ async def only_operators() -> None:
     Forbidden.
     """
     g.operator = await find_operator()
-    segment = str(request.url_rule).partition("/admin/")[2].partition("/")[0]
-    g.operator.require(SCOPES.get(segment, Scope.ALL), (request.view_args or {}).get("challenge"))
+    g.operator.require(scope_of(str(request.url_rule)), (request.view_args or {}).get("challenge"))
+
+
+def scope_of(rule: str) -> Scope:
+    """Return the scope that a path below ``/admin`` requires."""
+    return SCOPES.get(rule.partition("/admin/")[2].partition("/")[0], Scope.ALL)
 
 
 def by_operator(

@@ -22,6 +22,7 @@ from collidium.api.answers import answer, answer_list, answer_page
 from collidium.api.authentication import Caller, signed_in
 from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
+from collidium.api.documented_errors import raises
 from collidium.api.openapi import file_body, predictions_body
 from collidium.api.schemas import (
     ComparisonQuery,
@@ -32,7 +33,7 @@ from collidium.api.schemas import (
     UploadHeaders,
 )
 from collidium.challenges import tasklist
-from collidium.errors import BadRequest
+from collidium.errors import BadRequest, Conflict, NotFound, Unavailable, UpstreamError
 from collidium.records import Checked, Comparison, Receipt, Submission, TaskCard
 from collidium.runtime import metrics
 from collidium.runtime.limits import InFlight
@@ -71,6 +72,7 @@ async def task_card(task: str) -> Response:
 @validate_querystring(SubmitQuery)
 @operation_id("submit")
 @document_response(Receipt)
+@raises(Conflict, Unavailable)
 async def submit_predictions(caller: Caller, task: str, query_args: SubmitQuery) -> Response:
     """Score predictions, store them, and earn credits for new bests.
 
@@ -86,12 +88,14 @@ async def submit_predictions(caller: Caller, task: str, query_args: SubmitQuery)
 @signed_in
 @validate_request(FromHubBody)
 @document_response(Receipt)
+@raises(Conflict, UpstreamError, Unavailable)
 async def submit_from_hub(caller: Caller, task: str, data: FromHubBody) -> Response:
     """Submit predictions from a dataset repository of the hub.
 
     The server downloads them with your token, at the named commit or the current one of the branch or tag. If
     you have no token of the hub, the repository must be public.
     """
+    uploads.require_valid(data.source, data.model_repo)
     async with (
         admission_to(caller, task) as admission,
         uploads.downloaded(
@@ -105,6 +109,7 @@ async def submit_from_hub(caller: Caller, task: str, data: FromHubBody) -> Respo
 @signed_in
 @file_body
 @document_response(Checked)
+@raises(Conflict, Unavailable)
 async def check(caller: Caller, task: str) -> Response:
     """Validate predictions without submitting them: nothing is stored, and no score is returned.
 
@@ -140,6 +145,7 @@ async def compare(submission_id: str, query_args: ComparisonQuery) -> Response:
 @signed_in
 @validate_request(LinksBody)
 @document_response(Submission)
+@raises(Conflict)
 async def set_links(caller: Caller, submission_id: str, data: LinksBody) -> Response:
     """Set the links of your submission (model, code, paper), or choose it for the final results.
 
@@ -161,6 +167,7 @@ async def set_links(caller: Caller, submission_id: str, data: LinksBody) -> Resp
 @blueprint.post("/submissions/<submission_id>/withdraw")
 @signed_in
 @document_response(Submission)
+@raises(Conflict, Unavailable)
 async def withdraw(caller: Caller, submission_id: str) -> Response:
     """Withdraw your submission permanently while its challenge is open; it loses its rank."""
     return answer(await rulings.withdraw(platform(), caller.account, submission_id))
@@ -192,6 +199,7 @@ async def received_submission(
     extra_columns: ExtraColumns = "refuse",
 ) -> Receipt:
     """Score the predictions of the request; the form may also name the model's repository."""
+    submit.validated_links({"model_repo": model_repo or None})
     async with _received(caller, challenge, again=True) as (admission, predictions, fields):
         model_repo = model_repo or fields.get(model_repo_field) or None
         return await scored(caller, admission, predictions, model_repo, extra_columns)
@@ -257,6 +265,7 @@ def _in_flight() -> InFlight:
 @signed_in
 @validate_querystring(MySubmissionsQuery)
 @document_response(list[Submission])
+@raises(NotFound)
 async def submissions(caller: Caller, query_args: MySubmissionsQuery) -> Response:
     """Your submissions, newest first, without their earlier scores."""
     return await listed(query_args, caller.account.id)

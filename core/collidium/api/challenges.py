@@ -13,6 +13,7 @@ from collidium.api import benchmarks, leaderboards
 from collidium.api.answers import PageQuery, answer, answer_list, answer_page, id_cursor, page_of
 from collidium.api.authentication import Caller, signed_in
 from collidium.api.context import platform
+from collidium.api.documented_errors import raises
 from collidium.api.openapi import file_body, predictions_body, table_answer
 from collidium.api.schemas import (
     HistoryQuery,
@@ -25,6 +26,7 @@ from collidium.api.schemas import (
     TeamQuery,
 )
 from collidium.challenges import tasklist
+from collidium.errors import Conflict, Unavailable
 from collidium.organising import closing
 from collidium.records import (
     BestStep,
@@ -80,6 +82,7 @@ async def quota(caller: Caller, name: str) -> Response:
 @operation_id("submit_to_challenge")
 @validate_querystring(SubmitQuery)
 @document_response(Receipt)
+@raises(Conflict, Unavailable)
 async def submit(caller: Caller, name: str, query_args: SubmitQuery) -> Response:
     """Submit predictions to a challenge, as to a task."""
     return await benchmarks.submitted(caller, name, query_args.model_repo)
@@ -90,6 +93,7 @@ async def submit(caller: Caller, name: str, query_args: SubmitQuery) -> Response
 @operation_id("check_for_challenge")
 @file_body
 @document_response(Checked)
+@raises(Conflict, Unavailable)
 async def check(caller: Caller, name: str) -> Response:
     """Validate predictions without submitting them, as for a task."""
     return await benchmarks.checked(caller, name)
@@ -109,6 +113,7 @@ async def leaderboard(name: str, query_args: LeaderboardQuery) -> Response:
 @operation_id("results")
 @validate_querystring(ResultsQuery)
 @document_response(list[Result])
+@raises(Conflict)
 async def all_results(name: str, query_args: ResultsQuery) -> Response:
     """All places of a challenge's current leaderboard in one file; `format=csv` for a table.
 
@@ -141,6 +146,7 @@ async def list_teams(name: str, query_args: PageQuery) -> Response:
 @operation_id("team")
 @validate_querystring(TeamQuery)
 @document_response(Participation)
+@raises(Conflict)
 async def show_team(caller: Caller, name: str, query_args: TeamQuery) -> Response:
     """Whether you may submit to a challenge, your team, and the team of an invitation."""
     return await _participation(caller, name, code=query_args.invitation)
@@ -151,6 +157,7 @@ async def show_team(caller: Caller, name: str, query_args: TeamQuery) -> Respons
 @operation_id("new_team")
 @validate_request(TeamBody)
 @document_response(Participation, 201)
+@raises(Conflict)
 async def new(caller: Caller, name: str, data: TeamBody) -> Response:
     """Create a team with you as its captain."""
     await teams.create(caller.account, name, data.name, caller.memberships)
@@ -180,6 +187,7 @@ async def submissions(caller: Caller, name: str, query_args: PageQuery) -> Respo
 @operation_id("invite_to_team")
 @validate_request(InvitationBody)
 @document_response(Invitation, 201)
+@raises(Conflict)
 async def invite(caller: Caller, name: str, data: InvitationBody) -> Response:
     """Create an invitation to your team as its captain; its code is shown only here."""
     return answer(await teams.invite(caller.account, name, uses=data.uses, expires_at=data.expires_at), 201)
@@ -190,6 +198,7 @@ async def invite(caller: Caller, name: str, data: InvitationBody) -> Response:
 @operation_id("join")
 @validate_request(JoinBody)
 @document_response(Participation)
+@raises(Conflict)
 async def join(caller: Caller, name: str, data: JoinBody) -> Response:
     """Join the team, or the members of the challenge, of an invitation."""
     await teams.join(caller.account, name, data.code, caller.memberships)
@@ -200,6 +209,7 @@ async def join(caller: Caller, name: str, data: JoinBody) -> Response:
 @signed_in
 @operation_id("remove_from_team")
 @document_response(Participation)
+@raises(Conflict)
 async def remove(caller: Caller, name: str, hub_username: str) -> Response:
     """Leave your team, or remove a member as its captain; not after the team has submitted."""
     await teams.remove(caller.account, name, hub_username)

@@ -10,10 +10,11 @@ from quart_schema import document_response, operation_id, validate_querystring
 
 from collidium.api.answers import LARGEST_ID, answer, page_of
 from collidium.api.context import caller_address, platform
+from collidium.api.documented_errors import raises
 from collidium.api.openapi import event_answer
 from collidium.api.schemas import DatasetsQuery, EventQuery, ModelsQuery
 from collidium.challenges import truth_in_use
-from collidium.errors import NotFound, UnknownCursor
+from collidium.errors import NotFound, TooManyRequests, Unavailable, UnknownCursor, UpstreamError
 from collidium.event_display import Wanted
 from collidium.hub.models import ModelQuery
 from collidium.records import DatasetEntry, HubModel, RepoCard
@@ -26,6 +27,7 @@ models = Blueprint("models", __name__, url_prefix="/v1")
 @operation_id("datasets")
 @validate_querystring(DatasetsQuery)
 @document_response(list[DatasetEntry])
+@raises(UpstreamError, Unavailable)
 async def datasets(query_args: DatasetsQuery) -> Response:
     """Public datasets on the hub that carry the platform's tag, the latest first, after the built-in sample.
 
@@ -46,6 +48,7 @@ async def datasets(query_args: DatasetsQuery) -> Response:
 @blueprint.get("/datasets/<config>/events/<event_id>")
 @event_answer
 @validate_querystring(EventQuery)
+@raises(UpstreamError, Unavailable)
 async def event(config: str, event_id: str, query_args: EventQuery) -> Response:
     """One event, with tables of one row per hit, cell, particle, track or jet.
 
@@ -98,6 +101,7 @@ def _place(found: Sequence[DatasetEntry], cursor: str) -> int:
 @operation_id("models")
 @validate_querystring(ModelsQuery)
 @document_response(list[HubModel])
+@raises(UpstreamError, TooManyRequests, Unavailable)
 async def listed(query_args: ModelsQuery) -> Response:
     """Models on the hub that carry the platform's tag, the latest first.
 
@@ -120,6 +124,7 @@ async def listed(query_args: ModelsQuery) -> Response:
 @models.get("/cards/<kind>/<namespace>/<name>")
 @operation_id("card")
 @document_response(RepoCard)
+@raises(UpstreamError, TooManyRequests, Unavailable)
 async def card(kind: str, namespace: str, name: str) -> Response:
     """The card and the files of a public repository on the hub that carries the platform's tag.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field, JsonValue, create_model
 
 from collidium.api.schemas import Date
 from collidium.declaration import DeclaredField
@@ -40,10 +40,12 @@ def _default(field: DeclaredField) -> Any:
 
 def _described(field: DeclaredField, default: Any) -> Any:
     if not field.is_limited_by_schema:
-        limits = {"minimum": field.minimum, "maximum": field.maximum} if field.is_number else {}
+        limits: dict[str, JsonValue] = {"maxLength": field.longest}
+        if field.is_number:
+            limits = {"minimum": field.minimum, "maximum": field.maximum}
         if field.is_limited_by_server:
             del limits["maximum"]
-        return Field(default, description=field.help, json_schema_extra={**limits})
+        return Field(default, description=field.help, json_schema_extra=limits)
     return Field(
         default,
         description=field.help,

@@ -12,9 +12,10 @@ from collidium.api.benchmarks import admission_to
 from collidium.api.bodies import receive_to_file
 from collidium.api.bodies.receive import FORM
 from collidium.api.context import platform
+from collidium.api.documented_errors import raises
 from collidium.api.openapi import model_body, stream_answer
 from collidium.api.schemas import EvaluationsQuery, SubmitQuery
-from collidium.errors import InvalidInput
+from collidium.errors import Conflict, InvalidInput, PaymentRequired, Unavailable
 from collidium.inference.sandbox import MAX_MODEL_BYTES
 from collidium.model_runs import model_queue
 from collidium.records import Evaluation
@@ -29,6 +30,7 @@ blueprint = Blueprint("evaluations", __name__, url_prefix="/v1")
 @operation_id("submit_model")
 @validate_querystring(SubmitQuery)
 @document_response(Evaluation, 202)
+@raises(PaymentRequired, Conflict, Unavailable)
 async def submit_model(caller: Caller, task: str, query_args: SubmitQuery) -> Response:
     """Submit a model that the server runs on the events of the task or challenge: 202 with a Location.
 
@@ -36,6 +38,7 @@ async def submit_model(caller: Caller, task: str, query_args: SubmitQuery) -> Re
     problems of the manifest are reported at once. Submitting the same model again returns its first
     evaluation.
     """
+    submit.validated_links({"model_repo": query_args.model_repo or None})
     settings = platform().settings
     async with (
         admission_to(caller, task, again=True) as admission,
@@ -108,6 +111,7 @@ async def watch(caller: Caller, evaluation_id: str) -> Response:
 @signed_in
 @operation_id("reproduce")
 @document_response(Evaluation, 202)
+@raises(PaymentRequired, Conflict, Unavailable)
 async def reproduce(caller: Caller, submission_id: str) -> Response:
     """Run the model of your submission on public events, at the price of a model, and compare the scores.
 
@@ -121,6 +125,7 @@ async def reproduce(caller: Caller, submission_id: str) -> Response:
 @signed_in
 @operation_id("cancel_evaluation")
 @document_response(Evaluation)
+@raises(Conflict)
 async def cancel(caller: Caller, evaluation_id: str) -> Response:
     """Cancel the evaluation of your model; it still counts towards your quota."""
     row = await model_queue.find(evaluation_id, caller.account.id)

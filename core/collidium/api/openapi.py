@@ -25,9 +25,10 @@ from quart_schema import (
 from quart_schema.openapi import QUART_SCHEMA_OPERATION_ID_ATTRIBUTE
 from werkzeug.routing.rules import Rule
 
+from collidium.api import documented_errors
 from collidium.api.answers import JSON
+from collidium.api.authentication import scope_of
 from collidium.api.bodies.receive import FORM, PARTIAL
-from collidium.api.problems import MEDIA_TYPE
 from collidium.api.schemas import Problem
 from collidium.overrides import quart_schema
 
@@ -93,6 +94,7 @@ _REFERENCE = "#/components/schemas/{name}"
 _BODY = "_collidium_body"
 _ANSWER = "_collidium_answer"
 _TABLE = "_collidium_table"
+_EMPTY = "_collidium_empty"
 
 
 def _documents(what: str, content: object) -> Callable[[F], F]:
@@ -126,12 +128,16 @@ stream_answer = _documents(
     _ANSWER,
     {"description": "The events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
 )
+#: Responses of uploads without content. That which begins one (201) is in the text of `submit` alone: else
+#: generated clients give each receipt a type that may be empty.
+upload_state = _documents(_EMPTY, {"204": {"description": "The state of the upload, in headers."}})
+upload_ended = _documents(_EMPTY, {"204": {"description": "The upload is deleted."}})
 #: A table as well.
 table_answer = _documents(_TABLE, {"text/csv": {"schema": {"type": "string"}}})
 
 
 class Provider(OpenAPIProvider):
-    """Adds to quart-schema's document: file bodies, required query parameters and problem documents."""
+    """Adds to quart-schema's document: file bodies, required query parameters, scopes and errors."""
 
     def generate_rules(self) -> Iterable[Rule]:
         return (rule for rule in super().generate_rules() if rule.rule.startswith(DOCUMENTED))
@@ -141,6 +147,7 @@ class Provider(OpenAPIProvider):
         problem = TypeAdapter(Problem).json_schema(ref_template=_REFERENCE.format(name="{model}"))
         document["components"]["schemas"].update(problem.pop("$defs"))
         document["components"]["schemas"]["Problem"] = problem
+        document["components"]["responses"] = documented_errors.responses()
         document["x-tagGroups"] = [{"name": name, "tags": tags} for name, tags in TAG_GROUPS.items()]
         return document
 
@@ -165,6 +172,12 @@ class Provider(OpenAPIProvider):
             parameter["required"] = model.model_fields[parameter["name"]].is_required()
         return parameters, definitions
 
+    def build_headers_parameters(self, model: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        parameters, definitions = super().build_headers_parameters(model)
+        for parameter, described in zip(parameters, model.model_fields.values(), strict=True):
+            parameter["required"] = described.is_required()
+        return parameters, definitions
+
     def build_paths(self, rule: Rule) -> tuple[dict[str, Any], dict[str, Any]]:
         written, components = super().build_paths(rule)
         # quart-schema drops the path before a parameter with a converter.
@@ -175,13 +188,9 @@ class Provider(OpenAPIProvider):
             operation["responses"] = {
                 str(status): answer for status, answer in operation["responses"].items()
             }
-            operation["responses"]["default"] = {
-                "description": "What went wrong.",
-                "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-            }
             operation["tags"] = [_TAG_OF.get(blueprint, blueprint)]
             if blueprint == "admin":
-                operation["security"] = [{"admin_token": []}]
+                operation["security"] = [{"admin_token": [scope_of(rule.rule)]}]
             operation.setdefault("security", [])  # everyone's
             if (body := getattr(handler, _BODY, None)) is not None:
                 operation["requestBody"] = {"content": body}
@@ -191,6 +200,8 @@ class Provider(OpenAPIProvider):
                 operation["responses"]["200"] = answer
             if (table := getattr(handler, _TABLE, None)) is not None:
                 operation["responses"]["200"]["content"] |= table
+            operation["responses"] |= getattr(handler, _EMPTY, {})
+            operation["responses"] |= documented_errors.of_operation(operation, handler)
         return paths, components
 
 

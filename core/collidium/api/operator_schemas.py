@@ -14,12 +14,16 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from collidium import challenges
 from collidium.accounts import Sort
+from collidium.accounts.ledger import LARGEST
 from collidium.api.answers import PageQuery
 from collidium.api.declaration import declared_model
-from collidium.api.schemas import Body, Date, HubUsername, MySubmissionsQuery, Text, example
+from collidium.api.schemas import Body, Date, HubUsername, MySubmissionsQuery, Text, example, written_as
 from collidium.operations import Scope
+from collidium.operations.operators import CHALLENGE, NAME
 from collidium.records.challenge_settings import CHALLENGE_SETTINGS, PUBLIC_PERCENT
+from collidium.simulations.reports import MONTH
 
 
 def _number(value: object) -> object:
@@ -29,7 +33,13 @@ def _number(value: object) -> object:
 
 
 #: Credits as a JSON number; numeric strings are rejected.
-Amount = Annotated[Decimal, BeforeValidator(_number), WithJsonSchema({"type": "number"})]
+Amount = Annotated[
+    Decimal,
+    BeforeValidator(_number),
+    WithJsonSchema(
+        {"type": "number", "minimum": -int(LARGEST), "maximum": int(LARGEST), "not": {"const": 0}}
+    ),
+]
 
 
 #: A name or a version that is looked up.
@@ -70,9 +80,16 @@ class OperatorBody(Body):
 
     model_config = example({"name": "anna", "scopes": ["accounts", "reports"]})
 
-    name: str = Field(max_length=64, description="As in the audit log.")
-    scopes: list[str] = Field(max_length=10, description=f"Some of: {', '.join(Scope)}.")
-    challenge: str | None = Field(None, max_length=64, description="The challenge of an organiser.")
+    name: str = Field(max_length=64, description="As in the audit log.", json_schema_extra=written_as(NAME))
+    scopes: list[Annotated[str, Field(json_schema_extra={"enum": list(Scope)})]] = Field(
+        max_length=10, description=f"Some of: {', '.join(Scope)}.", json_schema_extra={"minItems": 1}
+    )
+    challenge: str | None = Field(
+        None,
+        max_length=64,
+        description="The challenge of an organiser.",
+        json_schema_extra=written_as(CHALLENGE),
+    )
 
 
 class AccountsQuery(PageQuery):
@@ -103,7 +120,11 @@ class NewSettingsBody(SettingsBody):
 
     model_config = example({"name": "jets-2027", "task": "jets", "public_percent": 30})
 
-    name: str = Field(max_length=64, description="Two words or more of a-z and 0-9, joined by hyphens.")
+    name: str = Field(
+        max_length=challenges.LONGEST_NAME,
+        description="Two words or more of a-z and 0-9, joined by hyphens.",
+        json_schema_extra=written_as(challenges.NAME),
+    )
     task: str = Field(max_length=64, description="An installed task with truth.")
     truth_version: Name | None = Field(
         None, description="A truth of the task; null: that of the task's own challenge."
@@ -146,7 +167,12 @@ class UsageQuery(BaseModel):
 class MonthQuery(BaseModel):
     """Month of a report."""
 
-    month: str | None = Field(None, description="YYYY-MM in UTC; by default this month.", max_length=20)
+    month: str | None = Field(
+        None,
+        description="YYYY-MM in UTC; by default this month.",
+        max_length=20,
+        json_schema_extra=written_as(MONTH),
+    )
 
 
 class DaysQuery(BaseModel):

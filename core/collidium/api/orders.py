@@ -12,9 +12,10 @@ from collidium import simulations
 from collidium.api.context import platform
 from collidium.api.declaration import declared_model
 from collidium.api.problems import schema_refusal
-from collidium.api.schemas import example
+from collidium.api.schemas import HTTPS, example, written_as
 from collidium.errors import InvalidInput
 from collidium.order import ORDER_FIELDS, PRESETS, Order, order_of
+from collidium.outbox import LONGEST_URL
 
 
 class OrderBody(BaseModel):
@@ -24,7 +25,11 @@ class OrderBody(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     private: bool = Field(False, description="Whether to publish the output in a private repository.")
-    webhook_url: str | None = Field(None, description="HTTPS address that is notified when the request ends.")
+    webhook_url: str | None = Field(
+        None,
+        description="HTTPS address that is notified when the request ends.",
+        json_schema_extra={"maxLength": LONGEST_URL, **written_as(HTTPS)},
+    )
 
     def order(self) -> Order:
         """Return the order. Raises UnknownOrder for an unknown preset."""

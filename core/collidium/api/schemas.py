@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -15,11 +16,12 @@ from pydantic import (
     StringConstraints,
 )
 
+from collidium.accounts.idempotency import KEY
 from collidium.api.answers import PageQuery
 from collidium.contracts.identity import USERNAME
 from collidium.records.challenge_settings import PUBLIC_PERCENT
 from collidium.records.evaluations import EvaluationState
-from collidium.submissions import submit
+from collidium.submissions import submit, uploads
 
 HubUsername = Annotated[str, StringConstraints(pattern=f"^{USERNAME.pattern}$", max_length=96)]
 
@@ -35,6 +37,15 @@ def _in_reach(moment: datetime) -> datetime:
 
 #: A time with time zone, in a range that arithmetic and databases support.
 Date = Annotated[AwareDatetime, AfterValidator(_in_reach)]
+
+
+#: A web address that the domain parses further.
+HTTPS: Final = re.compile(r"https://[^\s#@]+")
+
+
+def written_as(pattern: re.Pattern[str]) -> dict[str, JsonValue]:
+    """Return what the OpenAPI document has of a pattern that the domain checks, with all other problems."""
+    return {"pattern": f"^({pattern.pattern})$"}
 
 
 class Body(BaseModel):
@@ -58,6 +69,7 @@ class IdempotencyHeaders(BaseModel):
         None,
         alias="Idempotency-Key",
         description="1 to 128 visible ASCII characters. Repeats with the same key get the first answer.",
+        json_schema_extra=written_as(KEY),
     )
 
 
@@ -160,12 +172,20 @@ class DissolveBody(Body):
     name: str = Field(max_length=64, pattern=r"^[^\x00]*$", description="As on the leaderboard.")
 
 
+#: As spreadsheets do not run it; the domain also rejects invisible characters of Unicode.
+_TEAM_NAME: Final = re.compile(r" *[^=+@\s\x00-\x1f\x7f-][^\x00-\x1f\x7f]*")
+
+
 class TeamBody(Body):
     """A new team."""
 
     model_config = example({"name": "Überflieger"}, strict=True)
 
-    name: str = Field(max_length=64, description="Shown on the leaderboard; in any script.")
+    name: str = Field(
+        max_length=64,
+        description="Shown on the leaderboard; in any script, without invisible characters.",
+        json_schema_extra={"minLength": 1, **written_as(_TEAM_NAME)},
+    )
 
 
 class InvitationBody(Body):
@@ -198,7 +218,7 @@ class MembersBody(Body):
 
     model_config = example({"hub_usernames": ["alice", "bob"]}, strict=True)
 
-    hub_usernames: list[str] = Field(
+    hub_usernames: list[Annotated[str, Field(json_schema_extra=written_as(USERNAME))]] = Field(
         min_length=1, max_length=500, description="They need not have signed in yet."
     )
 
@@ -216,10 +236,23 @@ class ComparisonQuery(BaseModel):
     other: str = Field(max_length=64, description="The id of the other submission.")
 
 
+_MODEL_REPO = Field(
+    None,
+    max_length=200,
+    description="Hub model repository, NAMESPACE/NAME.",
+    json_schema_extra=written_as(submit.MODEL_REPO),
+)
+
+
 class SubmitQuery(BaseModel):
     """Query of a submission."""
 
-    model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
+    model_repo: str | None = Field(
+        None,
+        max_length=200,
+        description="Hub model repository, NAMESPACE/NAME; empty: none.",
+        json_schema_extra=written_as(re.compile(f"({submit.MODEL_REPO.pattern})?")),
+    )
 
 
 class EvaluationsQuery(PageQuery):
@@ -257,9 +290,11 @@ class FromHubBody(Body):
     model_config = example({"source": "alice/predictions:tracking.parquet@main"}, strict=True)
 
     source: str = Field(
-        max_length=500, description="NAMESPACE/NAME:PATH@COMMIT, or a branch or tag instead of the commit."
+        max_length=500,
+        description="NAMESPACE/NAME:PATH@COMMIT, or a branch or tag instead of the commit.",
+        json_schema_extra=written_as(uploads.SOURCE),
     )
-    model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
+    model_repo: str | None = _MODEL_REPO
 
 
 class LinksBody(Body):
@@ -269,12 +304,18 @@ class LinksBody(Body):
         {"model_repo": "alice/helix-fitter", "code_url": "https://code.example.org/helix"}, strict=True
     )
 
-    model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
+    model_repo: str | None = _MODEL_REPO
     code_url: str | None = Field(
-        None, max_length=submit.LONGEST_LINK, description="HTTPS address of the code."
+        None,
+        max_length=submit.LONGEST_LINK,
+        description="HTTPS address of the code.",
+        json_schema_extra=written_as(HTTPS),
     )
     paper_url: str | None = Field(
-        None, max_length=submit.LONGEST_LINK, description="HTTPS address of the paper."
+        None,
+        max_length=submit.LONGEST_LINK,
+        description="HTTPS address of the paper.",
+        json_schema_extra=written_as(HTTPS),
     )
     final: bool = Field(
         False, description="Whether it is a candidate for the final results of its challenge."

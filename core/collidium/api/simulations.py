@@ -24,10 +24,11 @@ from collidium.api.answers import (
 )
 from collidium.api.authentication import Caller, signed_in
 from collidium.api.context import platform
+from collidium.api.documented_errors import raises
 from collidium.api.openapi import PARQUET, parquet_answer, stream_answer
 from collidium.api.orders import ChannelBody, EstimateQuery, OrderBody, SimulateBody, order_body
 from collidium.api.schemas import IdempotencyHeaders
-from collidium.errors import InvalidInput, NotFound
+from collidium.errors import Conflict, InvalidInput, NotFound, PaymentRequired, Unavailable
 from collidium.records import Estimate, OrderLimits, OutputFile, Preset, SimulationRequest
 from collidium.runtime import metrics
 from collidium.simulations import PRESETS, DeliveryOptions, Order, State
@@ -55,6 +56,7 @@ class AllRequestsQuery(RequestsQuery):
 @document_headers(IdempotencyHeaders)
 @document_response(SimulationRequest)
 @document_response(SimulationRequest, 202)
+@raises(PaymentRequired, Unavailable)
 async def simulate(caller: Caller) -> Response:
     """Order simulated events and pay for them.
 
@@ -158,6 +160,7 @@ async def output_file(caller: Caller, request_id: str, path: str) -> Response:
 @signed_in
 @document_response(SimulationRequest)
 @document_response(SimulationRequest, 202)
+@raises(Conflict)
 async def cancel(caller: Caller, request_id: str) -> Response:
     """Cancel a simulation request: 202 while its job is being stopped, 200 when it is cancelled.
 

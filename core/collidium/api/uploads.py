@@ -19,9 +19,10 @@ from collidium.api.answers import answer
 from collidium.api.authentication import Caller, signed_in
 from collidium.api.bodies import append_to_file
 from collidium.api.context import platform
-from collidium.api.openapi import partial_body
+from collidium.api.documented_errors import raises
+from collidium.api.openapi import partial_body, upload_ended, upload_state
 from collidium.api.schemas import AppendHeaders
-from collidium.errors import BadRequest, CollidiumError, Conflict, InvalidInput, TooLarge
+from collidium.errors import BadRequest, CollidiumError, Conflict, InvalidInput, TooLarge, Unavailable
 from collidium.files.held import GrowingFile
 from collidium.records import Receipt
 from collidium.submissions import admissions, reading, submit, uploads
@@ -32,6 +33,7 @@ blueprint = Blueprint("uploads", __name__, url_prefix="/v1/uploads")
 @blueprint.get("/<upload_id>")
 @signed_in
 @operation_id("upload_offset")
+@upload_state
 async def offset(caller: Caller, upload_id: str) -> Response:
     """The state of your upload, in headers alone: HEAD works as well."""
     upload = await uploads.find(caller.account, upload_id)
@@ -42,8 +44,10 @@ async def offset(caller: Caller, upload_id: str) -> Response:
 @signed_in
 @operation_id("append_to_upload")
 @partial_body
+@upload_state
 @validate_headers(AppendHeaders)
 @document_response(Receipt)
+@raises(Conflict, Unavailable)
 async def append(caller: Caller, upload_id: str, headers: AppendHeaders) -> Response:
     """Append to your upload; the response to the last part (`Upload-Complete: ?1`) is that to the whole file.
 
@@ -70,6 +74,8 @@ async def append(caller: Caller, upload_id: str, headers: AppendHeaders) -> Resp
 @blueprint.delete("/<upload_id>")
 @signed_in
 @operation_id("cancel_upload")
+@upload_ended
+@raises(Conflict)
 async def cancel(caller: Caller, upload_id: str) -> Response:
     """Cancel your upload and delete what was received of it."""
     upload = await uploads.find(caller.account, upload_id)

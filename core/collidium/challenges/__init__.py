@@ -2,6 +2,7 @@
 
 from collidium.challenges.challenge import (
     LONGEST_NAME,
+    NAME,
     State,
     bump_revision,
     by_name,
@@ -31,6 +32,7 @@ from collidium.challenges.models import Challenge
 
 __all__ = [
     "LONGEST_NAME",
+    "NAME",
     "Challenge",
     "State",
     "bump_revision",

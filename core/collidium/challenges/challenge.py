@@ -35,7 +35,7 @@ State = Literal["upcoming", "open", "closed", "practice"]
 
 #: Maximum length of names of challenges and tasks.
 LONGEST_NAME: Final = 64
-_NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
+NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
 
 _by_name: Final = RowByKey(Challenge, "name")
 
@@ -48,13 +48,13 @@ async def find(name: str) -> Challenge | None:
 def _is_possible(name: str) -> bool:
     """Whether a challenge may have this name: a new one's, or that of a task."""
     return len(name) <= LONGEST_NAME and (
-        _NAME.fullmatch(name) is not None or (name.isascii() and name.isidentifier())
+        NAME.fullmatch(name) is not None or (name.isascii() and name.isidentifier())
     )
 
 
 def is_name(name: str) -> bool:
     """Whether a name is valid for a new challenge."""
-    return _NAME.fullmatch(name) is not None and len(name) <= LONGEST_NAME
+    return NAME.fullmatch(name) is not None and len(name) <= LONGEST_NAME
 
 
 async def get(name: str) -> Challenge:

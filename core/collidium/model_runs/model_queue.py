@@ -21,7 +21,7 @@ from collidium.challenges import Challenge
 from collidium.challenges.models import Arrival
 from collidium.database import on_commit, transactional
 from collidium.database.leased_loop import LeaseLost
-from collidium.errors import Conflict, NotFound
+from collidium.errors import Conflict, NotFound, UnknownCursor
 from collidium.inference.manifest import summary
 from collidium.inference.messages import Code
 from collidium.model_runs.models import Evaluation
@@ -85,7 +85,10 @@ async def list_evaluations(
     if state is not None:
         query = query.filter(state=state)
     if after is not None:
-        last = await find(after, account_id)
+        try:
+            last = await find(after, account_id)
+        except NotFound:
+            raise UnknownCursor from None
         query = query.filter(
             Q(received_at__lt=last.received_at) | Q(received_at=last.received_at, id__lt=last.id)
         )

@@ -35,8 +35,8 @@ class Scope(StrEnum):
 FIRST_OPERATOR: Final = Operator(name="admin", scopes=(Scope.ALL,), created_at=datetime.fromtimestamp(0, UTC))
 #: Actors in the audit log that are not operators.
 _RESERVED: Final = frozenset({FIRST_OPERATOR.name, "command", "calendar"})
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
-_CHALLENGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+NAME: Final = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
+CHALLENGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _TOKEN: Final = re.compile(r"collidium_operator_[A-Za-z0-9_-]{43}")
 _by_digest: Final = RowByKey(models.Operator, "digest")
 
@@ -109,7 +109,7 @@ async def add_operator(
 async def withdraw_operator(name: str, *, actor: str, http_request_id: str) -> Operator:
     """Withdraw an operator; its token is rejected from the next call on. Idempotent; raises NotFound."""
     row = None
-    if _NAME.fullmatch(name):
+    if NAME.fullmatch(name):
         row = await models.Operator.select_for_update().get_or_none(name=name)
     if row is None:
         raise NotFound(f"there is no operator {name[:100]!r}")
@@ -122,7 +122,7 @@ async def withdraw_operator(name: str, *, actor: str, http_request_id: str) -> O
 
 def _problems(name: str, scopes: set[str], challenge: str | None) -> list[dict[str, str]]:
     problems = []
-    if not _NAME.fullmatch(name) or name in _RESERVED or name.endswith(SSO_SUFFIX):
+    if not NAME.fullmatch(name) or name in _RESERVED or name.endswith(SSO_SUFFIX):
         problems.append(
             (
                 "name",
@@ -132,7 +132,7 @@ def _problems(name: str, scopes: set[str], challenge: str | None) -> list[dict[s
         )
     if not scopes or not scopes <= set(Scope):
         problems.append(("scopes", f"some of: {', '.join(Scope)}"))
-    if challenge is not None and not _CHALLENGE.fullmatch(challenge):
+    if challenge is not None and not CHALLENGE.fullmatch(challenge):
         problems.append(("challenge", "not a name that a challenge may have"))
     if challenge is not None and scopes != {Scope.BENCHMARKS}:
         problems.append(("scopes", "an organiser of one challenge may only have the scope benchmarks"))

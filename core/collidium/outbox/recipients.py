@@ -36,9 +36,10 @@ CONFIRMABLE: Final = timedelta(days=3)
 LONGEST_ADDRESS: Final = 254
 _ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL: Final = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-#: No quotes, comments, address literals or encoded words, which the email package decodes; a domain must
-#: have a dot.
-_ADDRESS: Final = re.compile(rf"(?=[^@]{{1,64}}@)(?!.*=\?){_ATOM}(\.{_ATOM})*@{_LABEL}(\.{_LABEL})+")
+#: No quotes, comments or address literals; a domain must have a dot.
+ADDRESS: Final = re.compile(rf"{_ATOM}(\.{_ATOM})*@{_LABEL}(\.{_LABEL})+")
+#: No encoded words, which the email package decodes.
+_ADDRESS: Final = re.compile(rf"(?=[^@]{{1,64}}@)(?!.*=\?){ADDRESS.pattern}")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_=-]{1,2000}")
 
 Action = Literal["confirm", "unsubscribe"]

@@ -57,7 +57,7 @@ class RefundWindow:
     def __post_init__(self) -> None:
         if not FIRST <= self.begin < self.end <= LAST or self.end - self.begin > LONGEST:
             detail = f"a window of time ends after it begins, and at most {LONGEST.days} days later"
-            raise InvalidInput(detail, errors=[{"field": "to", "detail": detail}])
+            raise InvalidInput(detail, errors=[{"field": name, "detail": detail} for name in ("from", "to")])
 
 
 async def preview(window: RefundWindow) -> Refunds:

@@ -20,7 +20,7 @@ from collidium.simulations.totals import MILLI, day_of, month_of
 
 #: The total of a period without requests.
 _NONE: Final = UsageTotal(id="")
-_MONTH: Final = re.compile(r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])")
+MONTH: Final = re.compile(r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def _failures(month: str, total: UsageTotal) -> Failures:
 
 def _month(asked: str | None) -> str:
     """Return the given month, by default the current one. Raises InvalidInput."""
-    if asked is not None and not _MONTH.fullmatch(asked):
+    if asked is not None and not MONTH.fullmatch(asked):
         raise InvalidInput("month is written YYYY-MM", errors=[{"field": "month", "detail": "not a month"}])
     return asked or month_of(now())
 

@@ -47,7 +47,7 @@ CheckClaim = Callable[[str], Awaitable[Claim | None]]
 
 #: Maximum length of the normalised URL of code or paper.
 LONGEST_LINK: Final = 500
-_MODEL_REPO: Final = re.compile(f"{USERNAME.pattern}/{USERNAME.pattern}")
+MODEL_REPO: Final = re.compile(f"{USERNAME.pattern}/{USERNAME.pattern}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +371,7 @@ def validated_links(links: Mapping[str, str | None]) -> dict[str, str | None]:
 def _validated(name: str, link: str) -> str:
     problem = ""
     if name == "model_repo":
-        if not _MODEL_REPO.fullmatch(link):
+        if not MODEL_REPO.fullmatch(link):
             problem = f"it is written NAMESPACE/NAME, not {link[:200]!r}"
     else:
         link = canonical_url(link, field=name)

@@ -28,7 +28,7 @@ from collidium.files.held import GrowingFile, durable_size, scratch_directory
 from collidium.hub.client import transfer_seconds
 from collidium.runtime.waiting import in_thread
 from collidium.submissions.models import Upload as Upload
-from collidium.submissions.submit import Predictions
+from collidium.submissions.submit import Predictions, validated_links
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 AGE: Final = timedelta(days=1)
 _UPLOAD_ID: Final = re.compile(r"[0-9a-f]{32}")
 _NAME: Final = r"[A-Za-z0-9][\w.-]*"
-_SOURCE: Final = re.compile(rf"({_NAME}/{_NAME}):([^\x00]+)@([\w./-]+)", re.ASCII)
+SOURCE: Final = re.compile(rf"({_NAME}/{_NAME}):([^\x00]+)@([\w./-]+)", re.ASCII)
 
 
 @transactional
@@ -153,6 +153,21 @@ async def prune(moment: datetime) -> None:
     await Upload.filter(expires_at__lt=moment).delete()
 
 
+def require_valid(source: str, model_repo: str | None) -> None:
+    """Raise InvalidInput with all problems of a source and of the repository of its model."""
+    problems = [] if SOURCE.fullmatch(source) else _unknown_source(source).errors
+    try:
+        validated_links({"model_repo": model_repo})
+    except InvalidInput as error:
+        problems += error.errors
+    InvalidInput.raise_for(problems)
+
+
+def _unknown_source(source: str) -> InvalidInput:
+    detail = f"it is written NAMESPACE/NAME:PATH@COMMIT, not {source[:200]!r}"
+    return InvalidInput(detail, errors=[{"field": "source", "detail": detail}])
+
+
 @asynccontextmanager
 async def downloaded(
     settings: Settings, token: str | None, source: str, limit: int
@@ -163,10 +178,9 @@ async def downloaded(
     the hub's response to this token; TooLarge past ``limit`` bytes; UnusableDataset for a damaged file;
     Unavailable and UpstreamError.
     """
-    found = _SOURCE.fullmatch(source)
+    found = SOURCE.fullmatch(source)
     if found is None:
-        detail = f"it is written NAMESPACE/NAME:PATH@COMMIT, not {source[:200]!r}"
-        raise InvalidInput(detail, errors=[{"field": "source", "detail": detail}])
+        raise _unknown_source(source)
     from collidium.hub.reader import HubReader
 
     hub = HubReader(settings.hub, token, connections=2)

@@ -40,8 +40,10 @@ class Operation:
     described: Schema
     #: Media type and fields of each accepted body.
     bodies: Sequence[tuple[str, Sequence[Field]]]
-    #: Status, meaning and fields of each response.
+    #: Status, meaning and fields of each response of its own.
     responses: Sequence[tuple[str, str, Sequence[Field]]]
+    #: Status and meaning of the errors, which are problem documents.
+    errors: Sequence[tuple[str, str]]
 
 
 async def show() -> Response:
@@ -76,6 +78,12 @@ def _operation(method: str, path: str, described: Schema, document: Schema) -> O
         [
             (status, response["description"], _unique(_response_fields(response, document)))
             for status, response in described["responses"].items()
+            if "$ref" not in response
+        ],
+        [
+            (status, _resolved(response, document)["description"])
+            for status, response in described["responses"].items()
+            if "$ref" in response
         ],
     )
 
@@ -101,8 +109,11 @@ def _fields(schema: Schema, document: Schema) -> Iterator[Field]:
 
 
 def _resolved(schema: Schema, document: Schema) -> Schema:
-    name = schema.get("$ref", "").rpartition("/")[2]
-    return document["components"]["schemas"][name] if name else schema
+    if "$ref" not in schema:
+        return schema
+    kind, name = str(schema["$ref"]).split("/")[-2:]
+    found: Schema = document["components"][kind][name]
+    return found
 
 
 def _type(schema: Schema) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quart import Blueprint, Response
+from quart import Blueprint, Response, request
 from quart_schema import (
     document_headers,
     document_response,
@@ -12,10 +12,12 @@ from quart_schema import (
 )
 
 from collidium import accounts, operations
+from collidium.accounts import idempotency
 from collidium.api.accounts import ledger_page
 from collidium.api.answers import PageQuery, answer, answer_list, answer_page, id_cursor, page_of
 from collidium.api.authentication import OperatorCaller, by_operator
 from collidium.api.context import platform
+from collidium.api.documented_errors import raises
 from collidium.api.idempotency import idempotent
 from collidium.api.operator_schemas import (
     AccountsQuery,
@@ -26,7 +28,7 @@ from collidium.api.operator_schemas import (
     RefundsBody,
 )
 from collidium.api.schemas import IdempotencyHeaders
-from collidium.errors import InvalidInput
+from collidium.errors import Conflict, InvalidInput, Unavailable
 from collidium.records import Account, AuditEntry, Banned, Frozen, Granted, Operator, Refunds, Transaction
 from collidium.simulations import refunds
 from collidium.submissions import rulings
@@ -47,6 +49,7 @@ async def grant(caller: OperatorCaller, data: GrantBody) -> Response:
 @validate_request(BanBody)
 @document_response(Banned)
 @idempotent
+@raises(Unavailable)
 async def ban(caller: OperatorCaller, data: BanBody) -> Response:
     """Ban or unban an account; an unknown name can be banned in advance."""
     account = await rulings.ban(platform(), data.hub_username, data.banned, data.note, **caller.audit)
@@ -80,6 +83,7 @@ async def audit(query_args: PageQuery) -> Response:
 async def refund(data: RefundsBody) -> Response:
     """Preview, or with `apply` make, refunds for requests that failed in a period."""
     if not data.apply:
+        idempotency.checked(request.headers.get("Idempotency-Key", "none"))
         return answer(await refunds.preview(refunds.RefundWindow(data.begin, data.end)))
     if data.digest is None:
         raise InvalidInput(
@@ -107,6 +111,7 @@ async def operators() -> Response:
 @validate_request(OperatorBody)
 @document_response(Operator)
 @by_operator
+@raises(Conflict)
 async def add(caller: OperatorCaller, data: OperatorBody) -> Response:
     """Add an operator and return its token. It takes no Idempotency-Key: the response is not stored."""
     return answer(await operations.add_operator(data.name, data.scopes, data.challenge, **caller.audit))

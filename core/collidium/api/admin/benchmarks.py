@@ -10,6 +10,7 @@ from collidium.api.answers import PageQuery, answer, answer_list, answer_page, i
 from collidium.api.authentication import OperatorCaller, by_operator
 from collidium.api.benchmarks import listed
 from collidium.api.context import platform
+from collidium.api.documented_errors import raises
 from collidium.api.evaluations import listed as listed_evaluations
 from collidium.api.idempotency import idempotent
 from collidium.api.operator_schemas import (
@@ -34,6 +35,7 @@ from collidium.api.schemas import (
     RescoreBody,
 )
 from collidium.challenges import members, tasklist
+from collidium.errors import Conflict, NotFound, Unavailable
 from collidium.model_runs import model_queue
 from collidium.operations import Scope
 from collidium.organising import changes, closing
@@ -68,6 +70,7 @@ async def tasks() -> Response:
 @blueprint.get("/submissions")
 @validate_querystring(SubmissionsQuery)
 @document_response(list[Submission])
+@raises(NotFound)
 async def submissions(query_args: SubmissionsQuery) -> Response:
     """Submissions of all accounts, newest first, without their earlier scores."""
     account_id = await accounts.id_of(query_args.user)
@@ -88,6 +91,7 @@ async def verify(caller: OperatorCaller, submission_id: str) -> Response:
 @validate_request(NewChallengeBody)
 @document_response(Challenge, 201)
 @idempotent
+@raises(NotFound)
 async def new(caller: OperatorCaller, data: NewSettingsBody) -> Response:
     """Create a challenge of a task, with the task's truth."""
     fields = data.model_dump(exclude_unset=True, exclude={"name", "task"})
@@ -114,6 +118,7 @@ async def edit(caller: OperatorCaller, challenge: str, data: SettingsBody) -> Re
 @validate_querystring(SplitQuery)
 @document_response(SplitPreview)
 @by_operator
+@raises(Conflict)
 async def preview_split(caller: OperatorCaller, challenge: str, query_args: SplitQuery) -> Response:
     """Preview of a public part: the tasks and challenges that it closes to submissions, and until when.
 
@@ -207,6 +212,7 @@ async def roster(challenge: str, query_args: PageQuery) -> Response:
 @blueprint.get("/challenges/<challenge>/submissions/<submission_id>/standing")
 @document_response(Ranking)
 @by_operator
+@raises(Conflict, Unavailable)
 async def preview_standing(caller: OperatorCaller, challenge: str, submission_id: str) -> Response:
     """Preview of disqualifying a submission, or of reinstating a disqualified one."""
     pays = caller.may(Scope.BENCHMARKS)
@@ -217,6 +223,7 @@ async def preview_standing(caller: OperatorCaller, challenge: str, submission_id
 @validate_request(DisqualifyBody)
 @document_response(Ranking)
 @idempotent
+@raises(Unavailable)
 async def disqualify(
     caller: OperatorCaller, challenge: str, submission_id: str, data: DisqualifyBody
 ) -> Response:
@@ -239,6 +246,7 @@ async def disqualify(
 @blueprint.post("/challenges/<challenge>/submissions/<submission_id>/reinstate")
 @document_response(Ranking)
 @idempotent
+@raises(Unavailable)
 async def reinstate(caller: OperatorCaller, challenge: str, submission_id: str) -> Response:
     """Rank a disqualified submission again."""
     pays = caller.may(Scope.BENCHMARKS)
@@ -307,6 +315,7 @@ async def leave_out(
 @operation_id("evaluations")
 @validate_querystring(AllEvaluationsQuery)
 @document_response(list[Evaluation])
+@raises(NotFound)
 async def list_evaluations(query_args: AllEvaluationsQuery) -> Response:
     """Models of all accounts that the server runs or ran, newest first."""
     return await listed_evaluations(query_args, await accounts.id_of(query_args.user))

@@ -16,11 +16,13 @@ from collidium import __version__, accounts, operations, outbox, simulations
 from collidium.api.answers import answer, answer_list
 from collidium.api.authentication import OperatorCaller
 from collidium.api.context import platform
+from collidium.api.documented_errors import raises
 from collidium.api.idempotency import idempotent
 from collidium.api.openapi import parquet_answer
 from collidium.api.operator_schemas import DaysQuery, MonthQuery, UsageQuery
 from collidium.api.simulations import AllRequestsQuery, answer_with_output, cancelling, listed
 from collidium.challenges import tasklist
+from collidium.errors import NotFound
 from collidium.model_runs import model_runners
 from collidium.records import (
     ChannelUsage,
@@ -42,6 +44,7 @@ blueprint = Blueprint("requests", __name__)
 @blueprint.get("/requests")
 @validate_querystring(AllRequestsQuery)
 @document_response(list[SimulationRequest])
+@raises(NotFound)
 async def requests(query_args: AllRequestsQuery) -> Response:
     """Simulation requests of all accounts, newest first."""
     return await listed(query_args, await accounts.id_of(query_args.user), query_args.channel)
