@@ -35,6 +35,7 @@ __all__ = [
     "NAME",
     "Challenge",
     "State",
+    "arrivals",
     "bump_revision",
     "by_name",
     "count_part",

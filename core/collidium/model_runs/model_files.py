@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from tortoise.expressions import Q, Subquery
 from tortoise.models import Model
-from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
-from collidium.challenges.models import Arrival
+from collidium.challenges import arrivals
 from collidium.database import in_chunks, transactional
 from collidium.errors import Unavailable
 from collidium.model_runs.models import Evaluation, ModelFile
@@ -51,7 +50,7 @@ async def sweep(storage: Storage, before: datetime) -> None:
     over = Evaluation.filter(_has_ended(before)).exclude(manifest="")
     unfinished = ModelFile.filter(deleting_until__lt=before)
     hashes = {
-        *await _lost(before).values_list("sha256", flat=True),
+        *await arrivals.lost_models(before),
         *await unfinished.values_list("sha256", flat=True),
         *await over.values_list("sha256", flat=True),
     }
@@ -81,10 +80,10 @@ async def _begin_deletion(sha256: str, before: datetime | None) -> datetime | No
     over = Evaluation.filter(_has_ended(before), sha256=sha256) if before else Evaluation.filter(id="")
     kept = Evaluation.filter(sha256=sha256).exclude(manifest="")
     if before:
-        await _lost(before).filter(sha256=sha256).update(sha256=None)
+        await arrivals.give_up_model(sha256, before)
     is_deleted = file.deleting_until is not None and file.deleting_until > (before or now())
     needed = await kept.exclude(id__in=Subquery(over.values("id"))).exists()
-    if is_deleted or needed or await Arrival.exists(sha256=sha256):
+    if is_deleted or needed or await arrivals.protects_model(sha256):
         return None
     await over.update(manifest="")
     file.deleting_until = now() + _DELETION_TIME
@@ -101,7 +100,7 @@ async def announce(arrival: str, sha256: str) -> None:
             raise Unavailable("the same model is being deleted; send it again", retry_after=60)
         file.deleting_until = None  # of a process that was killed
         await file.save(update_fields=["deleting_until"])
-    await Arrival.filter(id=arrival).update(sha256=sha256)
+    await arrivals.protect_model(arrival, sha256)
 
 
 async def lock(sha256: str) -> ModelFile:
@@ -110,11 +109,6 @@ async def lock(sha256: str) -> ModelFile:
         [ModelFile(sha256=sha256)], on_conflict=["sha256"], update_fields=["sha256"]
     )
     return await ModelFile.get(sha256=sha256)
-
-
-def _lost(before: datetime) -> QuerySet[Arrival]:
-    """Files that killed processes have stored."""
-    return Arrival.filter(leased_until__lt=before, sha256__not_isnull=True)
 
 
 def _has_ended(before: datetime) -> Q:

@@ -17,8 +17,7 @@ from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, operations, records
-from collidium.challenges import Challenge
-from collidium.challenges.models import Arrival
+from collidium.challenges import Challenge, arrivals
 from collidium.database import on_commit, transactional
 from collidium.database.leased_loop import LeaseLost
 from collidium.errors import Conflict, NotFound, UnknownCursor
@@ -195,6 +194,20 @@ async def failed_with(code: str, before: datetime) -> list[Evaluation]:
     return await failed.order_by("received_at", "id")
 
 
+async def same_as(row: Evaluation) -> Evaluation | None:
+    """The evaluation of the same model for the same events, unless it failed or was cancelled."""
+    same = Evaluation.filter(
+        account_id=row.account_id,
+        challenge=row.challenge,
+        sha256=row.sha256,
+        manifest=row.manifest,
+        scorer_version=row.scorer_version,
+        truth_version=row.truth_version,
+        again=False,
+    )
+    return await same.exclude(state__in=["failed", "cancelled"]).first()
+
+
 async def was_received(model_repo: str, scorer_version: str, truth_version: str) -> bool:
     """Whether a model of a repository was received for a scorer and truth, and not cancelled."""
     found = Evaluation.filter(
@@ -233,10 +246,8 @@ async def enqueue(row: Evaluation) -> None:
     on_commit(RECEIVED.notify)
     if row.public:
         return
-    await Arrival.filter(id=row.id).delete()
-    await Arrival(
-        id=row.id, challenge=row.challenge, received_at=row.received_at, leased_until=moment + WAITED_FOR
-    ).save(force_create=True)
+    await arrivals.end(row.id)
+    await arrivals.begin(row.id, row.challenge, moment + WAITED_FOR, row.received_at)
 
 
 async def claim(last_turns: Mapping[str, int], seconds: float) -> Evaluation | None:
@@ -347,7 +358,7 @@ async def _end(row: Evaluation, state: str, **fields: Any) -> None:
     row.update_from_dict({"state": state, "ended_at": now(), "turn": None, "due_at": None, "lease": ""})
     row.update_from_dict(fields)
     await row.save()
-    await Arrival.filter(id=row.id).delete()
+    await arrivals.end(row.id)
     was_not_run = state == "cancelled" and row.running_at is None
     if row.price and (was_not_run or row.code in _PLATFORMS_FAULT):
         note = f"model for {row.challenge}: {row.code or state}"

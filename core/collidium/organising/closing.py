@@ -17,8 +17,8 @@ from msgspec import structs
 from tortoise.timezone import now
 
 from collidium import challenges, operations, records
-from collidium.challenges import gate, tasklist
-from collidium.challenges.models import Arrival, Challenge
+from collidium.challenges import arrivals, gate, tasklist
+from collidium.challenges.models import Challenge
 from collidium.database import in_chunks, on_commit, transactional
 from collidium.database.leased_loop import LeasedLoop
 from collidium.errors import Conflict
@@ -178,11 +178,9 @@ async def _is_awaited(row: Challenge, platform: Platform) -> bool:
     moment, settings = now(), platform.settings
     if row.closes_at is None or moment < row.closes_at:
         return True
-    awaited = Arrival.filter(challenge=row.name, leased_until__gt=moment)
     # A margin for files that came in time and are not recorded yet.
-    if moment >= row.closes_at + timedelta(seconds=settings.deadline_grace_seconds) + MARGIN:
-        awaited = awaited.filter(received_at__isnull=False)
-    return await awaited.exists()
+    is_late = moment >= row.closes_at + timedelta(seconds=settings.deadline_grace_seconds) + MARGIN
+    return await arrivals.are_awaited(row.name, complete=is_late)
 
 
 @transactional
@@ -210,7 +208,7 @@ async def _end_once(
         await model_queue.drop(name)
     else:
         await operations.record(CALENDAR, "end_challenge", name, {}, "")
-    await Arrival.filter(challenge=name, sha256=None).delete()  # the others protect files of models
+    await arrivals.end_all(name)
     row.ended_at = now()
     await row.save(update_fields=["ended_at", "changed_at"])
     await notices.of_challenge(platform, row, "results")
@@ -238,11 +236,6 @@ async def _final(row: Challenge, target: replay.ReplayTarget) -> tuple[list[Subm
         final += [one for one in own if one.id in kept]
         left_out += [one.id for one in own if one.id not in kept]
     return final, left_out
-
-
-async def prune(before: datetime) -> None:
-    """Delete records of files on their way whose processes were killed before a moment."""
-    await Arrival.filter(leased_until__lt=before).delete()
 
 
 class _Calendar(LeasedLoop[None]):

@@ -24,7 +24,7 @@ from collidium.accounts import sso
 from collidium.api import context
 from collidium.api.app import create_app, create_monitor
 from collidium.api.mounting import HubPort
-from collidium.challenges import tasklist, truth_in_use
+from collidium.challenges import arrivals, tasklist, truth_in_use
 from collidium.contracts.executor import Executor
 from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import Storage, StorageUnavailable
@@ -296,7 +296,7 @@ async def prune(platform: Platform, moment: datetime) -> None:
     before = moment - timedelta(days=settings.retention_days)
     await outbox.prune(before)
     await model_files.sweep(platform.storage, before)
-    await closing.prune(before)
+    await arrivals.prune(before)
     await sso.prune(moment)
     await simulations.sweep(platform)
     await uploads.prune(moment)

@@ -18,8 +18,7 @@ from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, records
-from collidium.challenges import Challenge, gate, members, tasklist
-from collidium.challenges.models import Arrival
+from collidium.challenges import Challenge, arrivals, gate, members, tasklist
 from collidium.errors import Conflict, TooManyRequests, Unavailable
 from collidium.model_runs import Evaluation, model_queue
 from collidium.submissions.models import Submission, Team, TeamMember
@@ -128,23 +127,21 @@ async def admitted(
         raise await tasklist.unknown(name)
     # Before its state is read: the end of the challenge then waits for the file, or it is refused here.
     lease = timedelta(seconds=platform.settings.lease_seconds)
-    arrival = Arrival(id=uuid.uuid4().hex, challenge=name, leased_until=now() + lease)
-    await arrival.save(force_create=True)
-    renewal = asyncio.create_task(_renew(arrival.id, lease))
+    arrival = uuid.uuid4().hex
+    await arrivals.begin(arrival, name, now() + lease)
+    renewal = asyncio.create_task(_renew(arrival, lease))
     try:
         row = await challenges.get(name)
-        admission = await _admission(
-            platform, account, row, arrival.id, organisations, began_at or now(), early
-        )
+        admission = await _admission(platform, account, row, arrival, organisations, began_at or now(), early)
         if admission.refusal is not None:
-            await arrival.delete()  # nothing waits for it
+            await arrivals.end(arrival)  # nothing waits for it
             own = Q(account_id=account.id) | Q(participant=admission.participant)
             if not again or not await Submission.exists(own, challenge=name):
                 raise admission.refusal
         yield admission
     finally:
         renewal.cancel()
-        await Arrival.filter(id=arrival.id).delete()
+        await arrivals.end(arrival)
 
 
 async def readmission(platform: Platform, evaluation: Evaluation) -> Admission:
@@ -162,7 +159,7 @@ async def _renew(arrival: str, lease: timedelta) -> None:
     while True:
         await asyncio.sleep(lease.total_seconds() / RENEWALS)
         with suppress(Exception):  # the database is away: the lease may run out, as that of a killed process
-            await Arrival.filter(id=arrival).update(leased_until=now() + lease)
+            await arrivals.renew(arrival, now() + lease)
 
 
 async def _admission(
@@ -217,7 +214,7 @@ async def require_in_time(platform: Platform, admission: Admission) -> datetime:
 async def received(platform: Platform, admission: Admission) -> None:
     """Note that a file is there as a whole; raises Conflict where it came too late after the deadline."""
     moment = await require_in_time(platform, admission)
-    await Arrival.filter(id=admission.arrival).update(received_at=moment)
+    await arrivals.complete(admission.arrival, moment)
 
 
 async def quota(platform: Platform, account: AccountView, name: str) -> records.Quota:

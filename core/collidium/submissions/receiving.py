@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts, challenges
-from collidium.challenges.models import Arrival
+from collidium.challenges import arrivals
 from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput, Unavailable
 from collidium.inference.manifest import read_manifest
@@ -77,7 +77,7 @@ async def receive(
         truth_version=truth.version,
         events=sum(map(len, events_of(truth.version, truth.events))),
     )
-    if (first := await _same_model(row)) is not None:
+    if (first := await model_queue.same_as(row)) is not None:
         if await platform.storage.exists(model_files.model_key(file.sha256)):
             await _store(platform.storage, file)
         return first, True
@@ -96,7 +96,7 @@ async def receive(
     try:
         return await _receive_once(platform, admission, row, file)
     except BaseException:  # raised again
-        await Arrival.filter(id=admission.arrival).update(sha256=None)
+        await arrivals.protect_model(admission.arrival, None)
         await model_files.discard(platform.storage, file.sha256)
         raise
 
@@ -113,7 +113,7 @@ async def _receive_once(
     # Lock order: the challenge first. The lock also makes the daily quota exact.
     challenge = await challenges.locked(row.challenge)
     await accounts.require_not_banned(row.account_id)
-    if (first := await _same_model(row)) is not None:
+    if (first := await model_queue.same_as(row)) is not None:
         return first, True
     if challenge.ended_at is not None and not admission.practice:
         raise Conflict(f"{challenge.name} closed while the model was received")
@@ -122,23 +122,10 @@ async def _receive_once(
     if not admission.account.baseline:
         await model_queue.charge(row, platform.settings.model_price)
     await model_files.lock(file.sha256)
-    if not await Arrival.exists(id=admission.arrival, sha256=file.sha256):
+    if not await arrivals.protects_model(file.sha256, admission.arrival):
         # The lease expired a day ago, and the file was deleted.
         raise Unavailable("the model was received too slowly; send it again", retry_after=60)
     await model_queue.enqueue(row)
     await row.save(force_create=True)
     reached("receive.before_commit")
     return row, False
-
-
-async def _same_model(row: Evaluation) -> Evaluation | None:
-    same = Evaluation.filter(
-        account_id=row.account_id,
-        challenge=row.challenge,
-        sha256=row.sha256,
-        manifest=row.manifest,
-        scorer_version=row.scorer_version,
-        truth_version=row.truth_version,
-        again=False,
-    )
-    return await same.exclude(state__in=["failed", "cancelled"]).first()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.challenges.models import Arrival
+from collidium.challenges import arrivals
 from collidium.database import transactional
 from collidium.errors import InvalidInput, NotFound, TooLarge, TooManyRequests, Unavailable, Unreachable
 from collidium.files.data_directory import partial_uploads
@@ -84,7 +84,7 @@ async def begin(
     )
     await row.save(force_create=True)
     # The end of the challenge waits for it during the grace period.
-    await Arrival(id=row.id, challenge=challenge, leased_until=row.expires_at).save(force_create=True)
+    await arrivals.begin(row.id, challenge, row.expires_at)
     return row
 
 
@@ -144,7 +144,7 @@ async def discard(settings: Settings, upload: Upload) -> None:
 
 
 async def _delete(settings: Settings, upload: Upload) -> None:
-    await Arrival.filter(id=upload.id).delete()
+    await arrivals.end(upload.id)
     await asyncio.to_thread(path_of(settings, upload).unlink, missing_ok=True)
 
 
