@@ -45,7 +45,7 @@ async def fill(url: str, places: int) -> None:
                     task=card.name,
                     account_id=1_000_000 + number % ACCOUNTS,
                     hub_username=f"user-{number % ACCOUNTS}",
-                    participant=f"account:{uuid.uuid4().hex}",
+                    participant=f"account:{uuid.uuid4().int}",
                     represents=True,
                     sha256=uuid.uuid4().hex * 2,
                     size_bytes=1,

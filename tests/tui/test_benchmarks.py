@@ -307,7 +307,8 @@ async def test_verifying_says_what_it_may_pay(server: ServerProcess, operator: C
 async def models() -> None:
     """One that runs on another machine, and one that failed."""
     of = {
-        **dict.fromkeys(("participant", "manifest", "scorer_version", "truth_version"), "1"),
+        **dict.fromkeys(("manifest", "scorer_version", "truth_version"), "1"),
+        "participant": "account:1",
         "task": "tracking",
         "challenge": "tracking",
         "account_id": 1,

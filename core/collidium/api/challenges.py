@@ -25,7 +25,7 @@ from collidium.api.schemas import (
     TeamBody,
     TeamQuery,
 )
-from collidium.challenges import tasklist
+from collidium.challenges import Participant, tasklist
 from collidium.errors import Conflict, Unavailable
 from collidium.organising import closing
 from collidium.records import (
@@ -176,7 +176,7 @@ async def submissions(caller: Caller, name: str, query_args: PageQuery) -> Respo
         platform(),
         limit=query_args.limit + 1,
         challenge=name,
-        participant=admissions.participant_of_team(team),
+        participant=Participant.team(team.id),
         after=query_args.cursor,
     )
     return answer_page(found, query_args, lambda last: last.submission_id)

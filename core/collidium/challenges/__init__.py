@@ -29,11 +29,14 @@ from collidium.challenges.challenge import (
     with_truth,
 )
 from collidium.challenges.models import Challenge
+from collidium.challenges.participants import Participant, ParticipantField
 
 __all__ = [
     "LONGEST_NAME",
     "NAME",
     "Challenge",
+    "Participant",
+    "ParticipantField",
     "State",
     "arrivals",
     "bump_revision",

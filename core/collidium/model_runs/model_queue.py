@@ -17,7 +17,7 @@ from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, operations, records
-from collidium.challenges import Challenge, arrivals
+from collidium.challenges import Challenge, Participant, arrivals
 from collidium.database import on_commit, transactional
 from collidium.database.leased_loop import LeaseLost
 from collidium.errors import Conflict, NotFound, UnknownCursor
@@ -180,8 +180,8 @@ def runs_on(challenge: Challenge, truth_version: str) -> bool:
 
 
 async def received_since(
-    moment: datetime, challenge: str, participants: Collection[str], account_ids: Collection[int]
-) -> list[tuple[str, int, str | None]]:
+    moment: datetime, challenge: str, participants: Collection[Participant], account_ids: Collection[int]
+) -> list[tuple[Participant, int, str | None]]:
     """Participant, account and code of failure of what these sent to a challenge, without runs again."""
     own = Q(participant__in=list(participants)) | Q(account_id__in=list(account_ids))
     rows = Evaluation.filter(own, challenge=challenge, received_at__gte=moment, again=False)

@@ -20,7 +20,7 @@ from collidium.scoring.truth.parts import events_of, whole
 from collidium.truth import registry
 
 if TYPE_CHECKING:
-    from collidium.challenges import Challenge
+    from collidium.challenges import Challenge, Participant
 
 
 class Rerunnable(Protocol):
@@ -29,7 +29,7 @@ class Rerunnable(Protocol):
     id: str
     evaluation_id: str | None
     hub_username: str
-    participant: str
+    participant: Participant
 
 
 R = TypeVar("R", bound=Rerunnable)

@@ -11,6 +11,8 @@ from typing import Any
 from tortoise import fields
 from tortoise.models import Model
 
+from collidium.challenges import ParticipantField
+
 
 class Evaluation(Model):
     """A model that the platform runs on the events of a challenge, and how far that is."""
@@ -20,7 +22,7 @@ class Evaluation(Model):
     task = fields.CharField(max_length=64)
     account_id = fields.BigIntField()
     hub_username = fields.CharField(max_length=96)
-    participant = fields.CharField(max_length=48)
+    participant = ParticipantField()
     # The hash of the model's file, which is in the storage.
     sha256 = fields.CharField(max_length=64)
     size_bytes = fields.BigIntField()

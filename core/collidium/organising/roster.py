@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, operations, records
+from collidium.challenges import Participant
 from collidium.challenges.models import Challenge
 from collidium.contracts.identity import USERNAME
 from collidium.database import loaded, rows_of, transactional
@@ -69,7 +70,8 @@ async def roster(
     later = name, (after or "").lower()
     rows = await rows_of(_PEOPLE, *later, name, limit, *later, *later, limit, name, name, name)
     participants = [
-        f"team:{row['team_id']}" if row["team_id"] else f"account:{row['account_id']}" for row in rows
+        Participant.team(row["team_id"]) if row["team_id"] else Participant.account(row["account_id"])
+        for row in rows
     ]
     left = await admissions.left_today(challenge, participants, platform, now())
     return [
@@ -133,12 +135,12 @@ async def _separate(row: Challenge, team: Team, leaving: Sequence[TeamMember]) -
     """Make members compete alone with their own submissions; the last one takes all of the team's."""
     ids = {member.account_id for member in leaving}
     is_last = not await TeamMember.filter(team_id=team.id).exclude(account_id__in=ids).exists()
-    participant = admissions.participant_of_team(team)
+    participant = Participant.team(team.id)
     of_team = Submission.filter(challenge=row.name, participant=participant)
     owners = {int(str(id_)) for id_ in await of_team.distinct().values_list("account_id", flat=True)}
     participants = {participant}
     for owner in owners if is_last else owners & ids:
-        alone = admissions.participant_of_account(owner)
+        alone = Participant.account(owner)
         await of_team.filter(account_id=owner).update(participant=alone, team=None)
         participants.add(alone)
     if row.truth_version is not None:

@@ -1,7 +1,4 @@
-"""Admissions: who may submit to a challenge, for which participant, until when, and how many files a day.
-
-A participant is an account (``account:ID``), a team (``team:ID``) or a single baseline (``baseline:ID``).
-"""
+"""Admissions: who may submit to a challenge, for which participant, until when, and how many files a day."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, records
-from collidium.challenges import Challenge, arrivals, gate, members, tasklist
+from collidium.challenges import Challenge, Participant, arrivals, gate, members, tasklist
 from collidium.errors import Conflict, TooManyRequests, Unavailable
 from collidium.model_runs import Evaluation, model_queue
 from collidium.submissions.models import Submission, Team, TeamMember
@@ -61,7 +58,7 @@ class Admission:
     evaluation: Evaluation | None = None
 
     @property
-    def participant(self) -> str:
+    def participant(self) -> Participant:
         """Who competes."""
         return participant_of(self.account, self.team, self.arrival)
 
@@ -69,20 +66,11 @@ class Admission:
 # -- who may submit, and for which participant ------------------------------------------------------------
 
 
-def participant_of(account: AccountView, team: Team | None, arrival: str = "") -> str:
+def participant_of(account: AccountView, team: Team | None, arrival: str = "") -> Participant:
     """Return the participant that an account submits for."""
     if account.baseline:
-        return f"baseline:{arrival}"  # each is a participant of its own, so that all are on the leaderboard
-    return participant_of_team(team) if team else participant_of_account(account.id)
-
-
-def participant_of_team(team: Team) -> str:
-    return f"team:{team.id}"
-
-
-def participant_of_account(account_id: int) -> str:
-    """Return the participant that an account without a team is."""
-    return f"account:{account_id}"
+        return Participant.baseline(arrival)
+    return Participant.team(team.id) if team else Participant.account(account.id)
 
 
 async def team_of(account_id: int, challenge: str) -> Team | None:
@@ -91,14 +79,13 @@ async def team_of(account_id: int, challenge: str) -> Team | None:
     return None if member is None else await Team.get(id=member.team_id)
 
 
-async def _members_of(participants: Collection[str]) -> dict[int, str]:
+async def _members_of(participants: Collection[Participant]) -> dict[int, Participant]:
     """Return the accounts in those participants that are teams, each with its team."""
-    kinds = [name.partition(":") for name in participants]
-    ids = [int(key) for kind, _, key in kinds if kind == "team"]
+    ids = [one.team_id for one in participants if one.team_id is not None]
     if not ids:
         return {}
     rows = await TeamMember.filter(team_id__in=ids).values_list("account_id", "team_id")
-    return {account: f"team:{team}" for account, team in rows}
+    return {account: Participant.team(team) for account, team in rows}
 
 
 # -- admission of one file --------------------------------------------------------------------------------
@@ -237,8 +224,8 @@ async def quota(platform: Platform, account: AccountView, name: str) -> records.
 
 
 async def left_today(
-    challenge: Challenge, participants: Collection[str], platform: Platform, now: datetime
-) -> dict[str, int]:
+    challenge: Challenge, participants: Collection[Participant], platform: Platform, now: datetime
+) -> dict[Participant, int]:
     """How many submissions each participant has left of the UTC day; 0 where none is taken now."""
     if await gate.refusal_of(platform.tasks, challenge, now):
         return dict.fromkeys(participants, 0)
@@ -247,7 +234,9 @@ async def left_today(
     return {participant: max(per_day - kept[participant], 0) for participant in participants}
 
 
-async def _kept_today(challenge: Challenge, participants: Collection[str], now: datetime) -> Counter[str]:
+async def _kept_today(
+    challenge: Challenge, participants: Collection[Participant], now: datetime
+) -> Counter[Participant]:
     """Count the files and models that participants submitted on this UTC day, whatever became of them.
 
     Not counted are the first models that the platform failed to score. What members of a team submitted
@@ -257,12 +246,12 @@ async def _kept_today(challenge: Challenge, participants: Collection[str], now: 
     theirs = Q(participant__in=list(participants)) | Q(account_id__in=list(in_teams))
     own, midnight = Q(theirs, challenge=challenge.name), midnight_before(now)
     files = Submission.filter(own, submitted_at__gte=midnight, evaluation_id__isnull=True)
-    kept, failed = Counter[str](), Counter[str]()
+    kept, failed = Counter[Participant](), Counter[Participant]()
     sent = [(*row, None) for row in await files.values_list("participant", "account_id")]
     sent += await model_queue.received_since(midnight, challenge.name, participants, in_teams)
     for participant, account, code in sent:
         of = failed if code in model_queue.FREE_AT_FIRST else kept
-        of.update({str(participant), in_teams.get(account, str(participant))})
+        of.update({participant, in_teams.get(account, participant)})
     kept.update(
         {
             of: number - model_queue.FREE_FAILURES

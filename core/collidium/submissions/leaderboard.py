@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from tortoise.expressions import Q
 
 from collidium import challenges
+from collidium.challenges import Participant
 from collidium.database import rows_of
 from collidium.errors import UnknownCursor
 from collidium.records import Place
@@ -54,7 +55,7 @@ class BoardSelection:
     hub_username: str | None = None
     model_repo: str | None = None
     #: The team of that account, whose places are included.
-    team: str | None = None
+    team: Participant | None = None
     #: Every submission instead of the best of each participant.
     all: bool = False
 
@@ -63,7 +64,8 @@ class BoardSelection:
         """Filters of the query."""
         found = Q() if self.all else Q(represents=True)
         if self.hub_username is not None:
-            found &= Q(hub_username=self.hub_username) | Q(participant=self.team or "")
+            own = Q(hub_username=self.hub_username)
+            found &= own if self.team is None else own | Q(participant=self.team)
         return found if self.model_repo is None else found & Q(model_repo=self.model_repo)
 
     @property

@@ -11,6 +11,8 @@ from typing import Any
 from tortoise import fields
 from tortoise.models import Model
 
+from collidium.challenges import ParticipantField
+
 
 class Upload(Model):
     """A file of predictions that comes in several requests."""
@@ -78,7 +80,7 @@ class Submission(Model):
     # Standard errors by metric; None in submissions from before they were computed.
     uncertainties: Any = fields.JSONField(null=True)
     # The participant: an account, a team, or a single baseline.
-    participant = fields.CharField(max_length=48)
+    participant = ParticipantField()
     # The name of its team.
     team = fields.CharField(max_length=64, null=True)
     # ``ranked``, or why not: ``banned``, ``withdrawn``, ``disqualified``, ``practice``, ``not_final``.

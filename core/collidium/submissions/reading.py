@@ -14,7 +14,7 @@ from msgspec import convert, structs
 from tortoise.expressions import Q
 
 from collidium import challenges, records
-from collidium.challenges import Challenge, tasklist
+from collidium.challenges import Challenge, Participant, tasklist
 from collidium.errors import Forbidden, InvalidInput, NotFound, UnknownCursor
 from collidium.model_runs import model_queue, model_reruns
 from collidium.scoring.truth.parts import Part
@@ -128,7 +128,7 @@ async def list_submissions(
     task: str | None = None,
     challenge: str | None = None,
     account_id: int | None = None,
-    participant: str | None = None,
+    participant: Participant | None = None,
     unverified: bool = False,
     after: str | None = None,
 ) -> list[records.Submission]:

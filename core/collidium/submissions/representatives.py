@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
+from collidium.challenges import Participant
 from collidium.database import in_chunks, rows_of
 from collidium.submissions.models import Submission
 
@@ -21,7 +22,7 @@ SELECT id, best FROM (
 
 
 async def represent(
-    challenge: str, truth_version: str, participants: Collection[str] | None = None
+    challenge: str, truth_version: str, participants: Collection[Participant] | None = None
 ) -> dict[str, bool]:
     """Let the best submission represent each of the participants, by default all, under the challenge's lock.
 
@@ -30,7 +31,7 @@ async def represent(
     changed: dict[str, bool] = {}
     for some in [[]] if participants is None else in_chunks(participants):
         chosen = f" AND participant IN ({', '.join('?' * len(some))})" if some else ""
-        rows = await rows_of(_WRONG.format(participants=chosen), challenge, truth_version, *some)
+        rows = await rows_of(_WRONG.format(participants=chosen), challenge, truth_version, *map(str, some))
         changed |= {row["id"]: bool(row["best"]) for row in rows}
     for represents in (False, True):
         for ids in in_chunks(id_ for id_, best in changed.items() if best == represents):

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from collidium import accounts, challenges, operations
-from collidium.challenges import Challenge
+from collidium.challenges import Challenge, Participant
 from collidium.database import execute_many, rows_of, transactional
 from collidium.errors import Conflict
 from collidium.records import RankChange
@@ -173,7 +173,7 @@ async def _changes_bests(challenge: Challenge, rows: Sequence[Submission]) -> bo
 async def _return(change: StandingChange, challenge: Challenge, rows: Sequence[Submission]) -> None:
     """Give ranks to submissions, as far as their participants' final ones are not complete."""
     part = Part.of(challenge.truth_version)
-    ranked = dict[str, int]()
+    ranked = dict[Participant, int]()
     if part is not None and part.kind == "final":
         for participant in {row.participant for row in rows}:
             own = Submission.filter(challenge=challenge.name, participant=participant, standing="ranked")

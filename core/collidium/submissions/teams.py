@@ -11,11 +11,11 @@ from msgspec import structs
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, records
-from collidium.challenges import Challenge, members
+from collidium.challenges import Challenge, Participant, members
 from collidium.database import newest, transactional
 from collidium.errors import Conflict, Forbidden, InvalidInput, NotFound
 from collidium.runtime import display_names
-from collidium.submissions.admissions import participant_of_team, team_of
+from collidium.submissions.admissions import team_of
 from collidium.submissions.models import Submission, Team, TeamMember
 
 if TYPE_CHECKING:
@@ -29,16 +29,16 @@ MAX_INVITATIONS: Final = 50
 _NEUTRAL: Final = "erased-"
 
 
-async def participant_with(hub_username: str, challenge: str) -> str | None:
+async def participant_with(hub_username: str, challenge: str) -> Participant | None:
     """Return the participant of the team that the account of this name is in; None without a team."""
     member = await TeamMember.get_or_none(challenge=challenge, hub_username=hub_username)
-    return None if member is None else f"team:{member.team_id}"
+    return None if member is None else Participant.team(member.team_id)
 
 
 async def may_choose(account: AccountView, submission: Submission) -> bool:
     """Whether an account is in the team of a submission."""
     team = await team_of(account.id, submission.challenge)
-    return team is not None and participant_of_team(team) == submission.participant
+    return team is not None and Participant.team(team.id) == submission.participant
 
 
 async def participation(
@@ -72,7 +72,7 @@ async def _invited_to(row: Challenge, code: str) -> records.Team | None:
 
 
 async def _has_submitted(team: Team) -> bool:
-    return await Submission.exists(challenge=team.challenge, participant=participant_of_team(team))
+    return await Submission.exists(challenge=team.challenge, participant=Participant.team(team.id))
 
 
 async def list_teams(name: str, *, limit: int, before: int | None) -> tuple[list[records.Team], int | None]:
@@ -330,4 +330,4 @@ async def forget(account_id: int, name: str) -> None:
         if is_named or not await TeamMember.exists(team_id=team.id):
             neutral = f"{_NEUTRAL}team-{team.id}"
             await Team.filter(id=team.id).update(name=neutral, name_key=neutral)
-            await Submission.filter(participant=participant_of_team(team)).update(team=neutral)
+            await Submission.filter(participant=Participant.team(team.id)).update(team=neutral)

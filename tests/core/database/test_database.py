@@ -23,6 +23,7 @@ from tortoise.transactions import in_transaction
 
 from collidium import accounts, database, simulations
 from collidium.accounts.models import Account
+from collidium.challenges import Participant
 from collidium.challenges.models import Arrival
 from collidium.database import connections
 from collidium.database.connections import APP
@@ -30,6 +31,7 @@ from collidium.errors import ConfigurationError
 from collidium.model_runs.models import ModelFile
 from collidium.order import LARGEST_SEED, Order
 from collidium.simulations.models import SimulationRequest, order_columns
+from collidium.submissions.models import Submission
 from collidium.testing.databases import Databases, sqlite_url
 
 TRANSACTIONS = [database.transactional, database.transactional_at_once]
@@ -155,6 +157,14 @@ async def test_database_of_a_release_is_upgraded(_databases: Databases, release:
             await SimulationRequest.filter(request_id="r2").delete()
             deletions = await ModelFile.all().values_list("sha256", "deleting_until")
             assert deletions == [("a" * 64, datetime(2026, 11, 23, tzinfo=UTC))]
+            participants = (
+                await Submission.all().order_by("submitted_at").values_list("participant", flat=True)
+            )
+            assert participants == [
+                Participant.account(1),
+                Participant.account(2),
+                *[Participant.team(1)] * 2,
+            ]
             assert await Arrival.all().values_list("id", flat=True) == ["received"]
             assert await accounts.audit() == await simulations.audit() == []
             tables = Tortoise.apps[APP].values() if Tortoise.apps else ()

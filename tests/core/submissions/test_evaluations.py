@@ -853,7 +853,7 @@ async def test_an_erased_account_has_no_models(platform: Platform) -> None:
 async def test_a_long_queue_is_fair_and_costs_few_statements(caplog: pytest.LogCaptureFixture) -> None:
     """Accounts with fewer models come first, and challenges take turns."""
     moment = now() - timedelta(minutes=1)
-    fields = dict.fromkeys(("hub_username", "participant", "sha256", "manifest"), "")
+    fields = dict.fromkeys(("hub_username", "sha256", "manifest"), "") | {"participant": "account:1"}
     versions = {"scorer_version": "", "truth_version": ""}
     of = partial(Evaluation, task="tracking", size_bytes=0, events=1, **fields, **versions)
     many = [("big", 0, turn) for turn in range(890)]

@@ -71,7 +71,7 @@ def _submission(number: int, count: int) -> Submission:
         task=VERSION.task,
         account_id=number,
         hub_username=f"user{number}",
-        participant=f"account:{uuid.uuid4().hex}",
+        participant=f"account:{uuid.uuid4().int}",
         represents=True,
         sha256=f"{number:064}",
         size_bytes=1,
