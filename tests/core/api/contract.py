@@ -229,6 +229,12 @@ def at_limits(schema: Schema, example: Any) -> Iterator[Any]:
                 yield value
 
 
+def is_limited(schema: Schema) -> bool:
+    """Whether the schema refuses what is very large."""
+    huge = ("a" * 100_000, -(10**40), 10**40, ["a"] * 100_000)
+    return not any(is_valid(schema, value) for value in huge)
+
+
 def _alternatives(schema: Schema) -> list[Schema]:
     return [one for one in schema.get("anyOf", [schema]) if one.get("type") != "null"]
 
@@ -240,7 +246,9 @@ def _of_type(schema: Schema, example: Any) -> Iterator[Any]:
         least, most = schema.get("minimum", 0), schema.get("maximum", LARGE_NUMBER)
         yield from (least - 1, least, most, most + 1)
         if schema["type"] == "integer":
-            yield least + 0.5
+            yield from (least + 0.5, "many")
+    elif schema["type"] == "boolean":
+        yield from (True, False, "perhaps")
     elif schema.get("format") == "date-time":
         yield from ("1999-12-31T23:00:00+00:00", "2199-12-30T00:00:00+00:00", "2200-01-02T00:00:00+00:00")
         yield from ("2030-01-01T00:00:00", "yesterday")

@@ -40,7 +40,7 @@ def test_the_ledger_comes_in_pages(alice: httpx.Client, operator: httpx.Client) 
 
 @pytest.mark.parametrize(
     "query",
-    ["limit=0", "limit=1001", "limit=1e3", "cursor=-1", "cursor=1e3", "cursor=%D9%A3", "cursor=" + "9" * 30],
+    ["cursor=-1", "cursor=1e3", "cursor=%D9%A3", "cursor=" + "9" * 30],
 )
 def test_a_bad_page_is_422_and_names_the_field(alice: httpx.Client, query: str) -> None:
     answer = alice.get(f"/v1/me/transactions?{query}")

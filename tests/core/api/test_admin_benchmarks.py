@@ -117,15 +117,9 @@ def test_refunds_are_previewed_and_applied(operator: httpx.Client) -> None:
         {"from": "2026-02-30T00:00:00Z"},
         {"from": "0001-01-01T00:00:00+14:00"},
         {"to": "9999-12-31T23:59:59-14:00"},
-        {"from": None},
         {"apply": True},
         {"apply": "true"},
         {"apply": 1},
-        {"digest": "0" * 65},
-        {"note": ""},
-        {"note": "\x00"},
-        {"note": "a" * 1001},
-        {"more": 1},
     ],
 )
 def test_an_impossible_refund_is_rejected(operator: httpx.Client, changed: dict[str, object]) -> None:

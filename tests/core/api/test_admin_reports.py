@@ -106,17 +106,11 @@ def test_failures(operator: httpx.Client, start_server: StartServer) -> None:
 @pytest.mark.parametrize(
     "address",
     [
-        "usage?limit=0",
-        "analytics/daily?days=0",
-        "analytics/daily?days=3661",
-        "analytics/daily?days=1.5",
-        "analytics/channels?month=",
         "analytics/channels?month=2026-13",
         "analytics/channels?month=0000-01",
         "analytics/channels?month=2026-01%0a",
         "analytics/channels?month=%D9%A2%D9%A0%D9%A2%D9%A6-01",
         "analytics/failures?month=2026-13",
-        "requests?state=lost",
         "requests?user=unknown",
         "requests?user=%00",
         "requests/x",
@@ -124,13 +118,9 @@ def test_failures(operator: httpx.Client, start_server: StartServer) -> None:
         "requests/x/output",
         "requests/x/output/data/x.parquet",
         f"requests/{'0' * 32}/output",
-        "accounts?sort=balance",
-        "accounts?banned=perhaps",
-        "accounts?search=" + "a" * 97,
         "accounts?cursor=" + "9" * 400,
         "accounts?sort=credits&cursor=NaN:1",
         "accounts?sort=credits&cursor=1.000:" + "9" * 100,
-        "submissions?unverified=perhaps",
     ],
 )
 def test_invalid_requests_are_rejected(operator: httpx.Client, address: str) -> None:

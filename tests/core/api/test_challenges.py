@@ -259,7 +259,7 @@ def test_a_split_after_submissions_scores_them_again(
     assert fresh_platform.run("ledger", "audit").returncode == 0
 
 
-def test_bad_challenges_are_refused_and_nothing_is_written(admin: httpx.Client, caller: SignIn) -> None:
+def test_bad_challenges_are_refused_and_nothing_is_written(admin: httpx.Client) -> None:
     soon, past = (datetime.now(UTC) + timedelta(days=days) for days in (1, -1))
     before = admin.get("/v1/challenges").json()
     for wrong, count in (
@@ -272,11 +272,7 @@ def test_bad_challenges_are_refused_and_nothing_is_written(admin: httpx.Client, 
         ({"closes_at": "2099-01-01T00:00:00"}, 1),
         ({"closes_at": "9999-12-31T23:59:59-23:59"}, 1),
         ({"public_percent": 0, "final_submissions": 0, "title": "\x07"}, 3),
-        ({"public_percent": 100}, 1),
-        ({"title": "x" * 10_000}, 1),
         ({"title": "Jets \u202e3202"}, 1),
-        ({"rules": "x" * 50_001}, 1),
-        ({"owner": "me"}, 1),
     ):
         answer = admin.post("/admin/challenges", json={"name": NAME, "task": "tracking"} | wrong)
         assert (answer.status_code, len(answer.json().get("errors", ()))) == (422, count), answer.text
@@ -286,7 +282,6 @@ def test_bad_challenges_are_refused_and_nothing_is_written(admin: httpx.Client, 
     new(admin, opens_at=soon.isoformat())
     assert admin.post("/admin/challenges", json={"name": NAME, "task": "tracking"}).status_code == 409
     assert admin.post(f"/admin/challenges/{NAME}/close").status_code == 409, "it has not opened"
-    assert caller("alice").post(f"/admin/challenges/{NAME}/close").status_code == 401
     for name in ("nothing", "%00", "x" * 500, "%ed%a0%80", "no-such"):
         assert admin.post(f"/admin/challenges/{name}/close").status_code == 404
         assert admin.get(f"/v1/challenges/{name}").status_code == 404

@@ -24,27 +24,13 @@ METRICS_TOKEN = "scrape"
 PLATFORM = {"PLATFORM_METRICS_TOKEN": METRICS_TOKEN, "PLATFORM_CORS_ORIGINS": "https://apps.example"}
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        ("GET", "/nothing", 404),
-        ("DELETE", "/v1/me", 405),
-        ("GET", "/v1/me", 401),
-        ("GET", "/v1/leaderboard/x", 404),
-    ],
-)
-def test_every_error_is_a_problem_document(
-    anonymous: httpx.Client, method: str, path: str, status: int
-) -> None:
-    answer = anonymous.request(method, path)
-    assert answer.status_code == status
+def test_an_unknown_path_is_a_problem_document(anonymous: httpx.Client) -> None:
+    answer = anonymous.get("/nothing")
+    assert answer.status_code == 404
     assert answer.headers["Content-Type"] == "application/problem+json"
     document = answer.json()
     assert set(document) == {"type", "title", "status", "detail", "request_id"}
-    assert document["status"] == status
     assert document["request_id"] == answer.headers["X-Request-ID"]
-    if status == 405:
-        assert "GET" in answer.headers["Allow"]
 
 
 def test_plugins_can_build_addresses(tmp_path: Path) -> None:

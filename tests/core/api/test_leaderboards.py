@@ -98,13 +98,8 @@ def test_history_falls_where_lower_is_better(anonymous: httpx.Client, ids: list[
     ("path", "status"),
     [
         (f"{HISTORY}?metric=beauty", 422),
-        (f"{HISTORY}?metric={'x' * 65}", 422),
-        (f"{HISTORY}?limit=0", 422),
-        (f"{HISTORY}?limit=1001", 422),
         (f"{HISTORY}?metric=%00", 404),
         ("/v1/leaderboard/nothing/history", 404),
-        (f"{BOARD}?hub_username={'x' * 97}", 422),
-        (f"{BOARD}?model_repo={'x' * 201}", 422),
         (f"{BOARD}?hub_username=bea&pareto=true", 422),
     ],
 )

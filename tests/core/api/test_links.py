@@ -162,8 +162,6 @@ def test_links_are_their_owners_to_set(alice: httpx.Client, bob: httpx.Client, f
     assert bob.patch(address, json=body).status_code == 403
     for unknown in ("0" * 32, "nothing", "%00"):
         assert bob.patch(f"/v1/submissions/{unknown}", json=body).status_code == 404
-    for headers in ({"Authorization": ""}, {"Authorization": "Bearer wrong"}):
-        assert bob.patch(address, json=body, headers=headers).status_code == 401
     assert alice.get(address).json()["model_repo"] is None
 
 

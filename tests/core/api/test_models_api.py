@@ -93,23 +93,10 @@ async def test_pages_follow_each_other_to_the_end(shared: ServerProcess) -> None
     assert found == ["mia/pager-2", "mia/pager-1", "mia/pager-0"]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"limit": "0"},
-        {"limit": "1001"},
-        {"cursor": "made-up"},
-        {"cursor": "x" * 513},
-        {"search": "a\x01b"},
-        {"search": "x" * 201},
-        {"tag": "a\nb"},
-        {"task": "../admin"},
-    ],
-)
-def test_invalid_list_queries_are_rejected(shared: ServerProcess, query: dict[str, str]) -> None:
-    answer = httpx.get(f"{shared.base_url}/v1/models", params=query, trust_env=False)
+def test_a_made_up_cursor_is_rejected(shared: ServerProcess) -> None:
+    answer = httpx.get(f"{shared.base_url}/v1/models?cursor=made-up", trust_env=False)
     assert answer.status_code == 422
-    assert next(iter(query)) in answer.text
+    assert answer.json()["errors"][0]["field"] == "cursor"
 
 
 def test_the_command_lists_them(shared: ServerProcess) -> None:

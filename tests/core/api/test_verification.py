@@ -58,7 +58,6 @@ def test_verifying_often_and_at_once_pays_once(
 ) -> None:
     alice = sign_in("alice")
     address = f"/admin/submissions/{submit(alice, oracle, 0.5)}/verify"
-    assert httpx.post(f"{admin.base_url}{address}", trust_env=False).status_code == 401
     for unknown in ("nothing", "%00", "a" * 32, "%ed%a0%80"):
         assert admin.post(f"/admin/submissions/{unknown}/verify").status_code == 404
     admin.post("/admin/ban", json={"hub_username": "alice", "banned": True})
