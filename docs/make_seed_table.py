@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from collidium.challenges.tasklist import open_platform
 from collidium.cli.seed import SIZES, planned
+from collidium.platform import Platform
 from collidium.presentation.quantities import duration_text
 from collidium.seeding import checks, plan
 from collidium.seeding.access import SeedState
@@ -30,19 +31,22 @@ _TABLE: Final = re.compile(rf"(?<={_MARK}).*?(?=\n\n)", re.DOTALL)
 
 def seed_page() -> str:
     """The whole page, with the table as it is now."""
-    table = _HEAD + "\n".join(_row(size, asyncio.run(_plan(size))) for size in SIZES)
+    table = _HEAD + "\n".join(asyncio.run(_rows()))
     return _TABLE.sub(lambda _: table, PAGE.read_text())
 
 
-async def _plan(size: str) -> dict[str, Any]:
+async def _rows() -> list[str]:
     with TemporaryDirectory() as directory:
-        settings = Settings(data_dir=Path(directory), hub_url="http://127.0.0.1:8000/hub")
-        async with open_platform(settings) as platform:
-            state = SeedState.open(settings.data_dir, size)
-            tasks = checks.tasks_of(platform, [])
-            return planned(
-                Seeding(platform, plan.SIZES[size], tasks, state, True, lambda *_: None, cores=CORES)
-            )
+        async with open_platform(
+            Settings(data_dir=Path(directory), hub_url="http://127.0.0.1:8000/hub")
+        ) as platform:
+            return [_row(size, _plan(platform, size)) for size in SIZES]
+
+
+def _plan(platform: Platform, size: str) -> dict[str, Any]:
+    state = SeedState.open(platform.settings.data_dir, size)
+    tasks = checks.tasks_of(platform, [])
+    return planned(Seeding(platform, plan.SIZES[size], tasks, state, True, lambda *_: None, cores=CORES))
 
 
 def _row(size: str, record: dict[str, Any]) -> str:

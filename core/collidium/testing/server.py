@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
 import httpx
 
-from collidium.testing.databases import required_settings
+from collidium.testing.databases import required_settings, sqlite_url
 from collidium.testing.fork_server import fork_server
 from collidium.testing.processes import (
     Process,
@@ -41,7 +44,8 @@ class ServerProcess:
     ``directory`` gets the data directory, the home of the isolated environment and the server's output.
     ``env`` are settings by their full names, for example ``{"PLATFORM_WORKERS": "2"}``; ``program`` is the
     command ``collidium``. By default one process scores, because starting one takes longer than scoring the
-    predictions of a test. A stopped or killed server can be started again on the same data.
+    predictions of a test. A stopped or killed server can be started again on the same data. Without
+    ``database_url`` the first start finds a migrated database in the data directory, which saves 1.5 s.
     """
 
     #: Address of the server; empty until it has started.
@@ -90,6 +94,8 @@ class ServerProcess:
         """
         command = [*self.program, "serve", "--port", str(port), *options]
         environment = ({"PLATFORM_HUB_PORT": "0"} if port else {}) | self.environment
+        if self.program == COLLIDIUM and "PLATFORM_DATABASE_URL" not in environment:
+            _provide_database(Path(environment["PLATFORM_DATA_DIR"]))
         with self._output.open("wb") as output, self._errors.open("ab") as errors:
             self._process = start_process(command, environment, self.directory, output, errors)
         try:
@@ -180,6 +186,25 @@ class ServerProcess:
             return False
         # Only the database: a test may have an unreachable storage.
         return bool(answer.json().get("database") == "ok")
+
+
+def _provide_database(data_dir: Path) -> None:
+    """Put a migrated database into a data directory that has none."""
+    path = data_dir / "collidium.sqlite3"
+    if not path.exists():
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.copyfile(_migrated_database(), path)
+
+
+@cache
+def _migrated_database() -> Path:
+    """A database with the platform's schema, to be copied; migrated once per process."""
+    directory = Path(tempfile.mkdtemp(prefix="collidium-template-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    path = directory / "template.sqlite3"
+    environment = isolated_environment(directory, {"PLATFORM_DATABASE_URL": sqlite_url(path)})
+    run_command(("db", "migrate"), environment, directory).check_returncode()
+    return path
 
 
 def run_command(
