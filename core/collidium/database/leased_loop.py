@@ -21,10 +21,6 @@ logger = logging.getLogger(__name__)
 RECOVERY: Final = Backoff(first=timedelta(seconds=0.5), longest=timedelta(seconds=10))
 
 
-class LeaseLost(RuntimeError):
-    """Another process does the work now, or it has ended; the change was not made."""
-
-
 class LeasedLoop(ABC, Generic[Work]):
     """Leases due work and does it in tasks; other processes take over the work of a killed one.
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import socket
-import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -19,7 +18,7 @@ from tortoise.timezone import now
 from collidium import accounts, challenges, operations, records
 from collidium.challenges import Challenge, Participant, arrivals
 from collidium.database import on_commit, transactional
-from collidium.database.leased_loop import LeaseLost
+from collidium.database.leases import Leases
 from collidium.errors import Conflict, NotFound, UnknownCursor
 from collidium.inference.manifest import summary
 from collidium.inference.messages import Code
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 
+LEASES: Final = Leases(Evaluation, "due_at", unended=Q(turn__gte=0))
 #: Notified when this process has queued one.
 RECEIVED: Final = WakeSignal()
 #: How long the end of a challenge waits for an evaluation.
@@ -272,12 +272,10 @@ async def _claim(challenge: str, seconds: float) -> Evaluation | None:
     row = await due.select_for_update(skip_locked=True).first()
     if row is None:
         return None
-    row.attempts += 1
-    row.lease, row.due_at = uuid.uuid4().hex, now() + timedelta(seconds=seconds)
-    row.machine = socket.gethostname()[:64]
+    fields: dict[str, Any] = {"attempts": row.attempts + 1, "machine": socket.gethostname()[:64]}
     if row.state == "received":
-        row.state, row.checking_at = "checking", now()
-    await row.save(update_fields=["attempts", "lease", "due_at", "machine", "state", "checking_at"])
+        fields |= {"state": "checking", "checking_at": now()}
+    await LEASES.take([row], now() + timedelta(seconds=seconds), **fields)
     return row
 
 
@@ -290,23 +288,23 @@ def _due() -> QuerySet[Evaluation]:
 
 async def renew(row: Evaluation, seconds: float, events_done: int) -> None:
     """Renew the lease, and record progress; raises LeaseLost."""
-    await _change(row, due_at=now() + timedelta(seconds=seconds), events_done=events_done)
+    await LEASES.renew(row, now() + timedelta(seconds=seconds), events_done=events_done)
 
 
 async def give_back(row: Evaluation, after: timedelta = timedelta(0), *, tried: bool) -> None:
     """Release the lease for a later attempt; ``tried``: this attempt counts. Raises LeaseLost."""
     attempts = row.attempts if tried else row.attempts - 1
-    await _change(row, lease="", due_at=now() + after, attempts=attempts, events_done=0)
+    await LEASES.release(row, now() + after, attempts=attempts, events_done=0)
 
 
 async def mark_running(row: Evaluation, facts: Mapping[str, Any]) -> None:
     """Record that the model was checked; raises LeaseLost."""
-    await _change(row, state="running", running_at=now(), facts=dict(facts), attempts=1)
+    await LEASES.change(row, state="running", running_at=now(), facts=dict(facts), attempts=1)
 
 
 async def mark_timed(row: Evaluation, timed: Sequence[Mapping[str, Any]]) -> None:
     """Record the measured blocks of time; raises LeaseLost."""
-    await _change(row, timed=list(timed), attempts=1)
+    await LEASES.change(row, timed=list(timed), attempts=1)
 
 
 @transactional
@@ -335,23 +333,15 @@ async def drop(challenge: str) -> None:
 
 async def held(row: Evaluation) -> Evaluation:
     """Lock the row of a leased evaluation, within a transaction; raises LeaseLost."""
-    current = await locked(row)
-    if current.turn is None or not row.lease or current.lease != row.lease:
-        raise LeaseLost
-    return current
+    # Lock order: the account before the evaluation, whose end may refund credits.
+    await accounts.lock({row.account_id})
+    return await LEASES.held(row)
 
 
 async def locked(row: Evaluation) -> Evaluation:
     """Lock an evaluation after its account, which its end may refund; within a transaction."""
     await accounts.lock({row.account_id})
     return await Evaluation.select_for_update().get(id=row.id)
-
-
-async def _change(row: Evaluation, **fields: Any) -> None:
-    leased = Evaluation.filter(id=row.id, lease=row.lease, turn__gte=0)
-    if not await leased.update(**fields):
-        raise LeaseLost
-    row.update_from_dict(fields)
 
 
 async def _end(row: Evaluation, state: str, **fields: Any) -> None:

@@ -1,12 +1,12 @@
 """Deliveries in the database: leasing due ones, recording outcomes, the log for their owner, pruning.
 
-A process leases a delivery. When the lease expires, because the process was killed, another may take it. An
-attempt is counted when it begins, so the count also identifies the latest attempt.
+A process leases a delivery. When the lease expires, because the process was killed, another may take it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
@@ -17,6 +17,7 @@ from tortoise.timezone import now
 
 from collidium import accounts
 from collidium.database import newest, transactional
+from collidium.database.leases import LeaseLost, Leases
 from collidium.outbox.events import CONFIRM, MAIL
 from collidium.outbox.models import Delivery, OutboxEvent, Recipient, Webhook
 from collidium.outbox.turns import Due, Receiver
@@ -26,6 +27,9 @@ from collidium.records import WebhookDelivery
 PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
 GIVEN_UP: Final = "given_up"
+
+#: An attempt is counted when it begins, so the count identifies a lease.
+LEASES: Final = Leases(Delivery, "next_attempt_at", lease="attempts", unended=Q(state=PENDING))
 
 #: Maximum number of deliveries that are moved or deleted at once.
 MAX_MOVED: Final = 1000
@@ -87,9 +91,7 @@ async def _lease(ids: list[int], moment: datetime, lease: timedelta) -> list[Att
     # By id alone, or SQLite searches all that are due. Without their events, which PostgreSQL would lock.
     free = Delivery.filter(id__in=ids).order_by("next_attempt_at", "id").select_for_update(skip_locked=True)
     rows = [row for row in await free if row.state == PENDING and _is_due(row, moment)]
-    await Delivery.filter(id__in=[row.id for row in rows]).update(
-        attempts=F("attempts") + 1, next_attempt_at=moment + lease
-    )
+    await LEASES.take(rows, moment + lease, attempts=F("attempts") + 1)
     for row in rows:
         row.attempts += 1
     await Delivery.fetch_for_list(rows, "event")
@@ -131,13 +133,14 @@ async def failed(attempt: Attempt, status: int | None, error: str, next_attempt_
 
     If another process has taken the delivery, this changes nothing.
     """
-    latest = Delivery.filter(id=attempt.row.id, state=PENDING, attempts=attempt.row.attempts)
-    await latest.update(
-        state=GIVEN_UP if next_attempt_at is None else PENDING,
-        last_status=status,
-        last_error=error,
-        next_attempt_at=next_attempt_at,
-    )
+    with suppress(LeaseLost):
+        await LEASES.change(
+            attempt.row,
+            state=GIVEN_UP if next_attempt_at is None else PENDING,
+            last_status=status,
+            last_error=error,
+            next_attempt_at=next_attempt_at,
+        )
 
 
 async def put_off(receiver: Receiver, moment: datetime, until: datetime) -> None:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from tortoise.timezone import now
 
-from collidium.database.leased_loop import LeaseLost
+from collidium.database.leases import LeaseLost, Leases
 from collidium.simulations.models import CANCELLABLE, TERMINAL, SimulationRequest, State
 
-
-async def held(claimed: SimulationRequest) -> SimulationRequest:
-    """Lock the row of a claimed request and return it as it is now. Raises LeaseLost."""
-    row = await SimulationRequest.select_for_update().get(id=claimed.id)
-    if row.lease != claimed.lease or not row.lease:
-        raise LeaseLost(row.request_id)
-    return row
+LEASES: Final = Leases(SimulationRequest, "leased_until")
 
 
 def outcome_of_failure(row: SimulationRequest) -> State:

@@ -14,7 +14,7 @@ import os
 import socket
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from enum import Enum
@@ -26,11 +26,12 @@ from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
 from collidium import __version__, records
-from collidium.database import transactional
 from collidium.database.leased_loop import LeasedLoop
+from collidium.database.leases import RENEWALS
 from collidium.runtime.failpoints import reached
 from collidium.secrets import SHARED, differing_settings
 from collidium.simulations import settling
+from collidium.simulations.claims import LEASES
 from collidium.simulations.models import Follower, SimulationRequest, Step
 from collidium.simulations.transitions import CHANGED
 
@@ -48,8 +49,6 @@ HORIZON: Final = timedelta(hours=2)
 CLAIM: Final = 500
 #: Seconds between two queries when there is no notification.
 IDLE_SECONDS: Final = 0.5
-#: How often a lease is renewed before it would expire.
-RENEWALS: Final = 3
 #: Seconds between two writes of a process's record.
 WRITE_SECONDS: Final = 5.0
 #: How long the record of a killed process is kept.
@@ -76,7 +75,7 @@ WIDTH: Final = {Lane.POLL: 2000, Lane.HAND_OVER: 16, Lane.DELIVER: 4}
 @asynccontextmanager
 async def following(platform: Platform) -> AsyncIterator[None]:
     """Follow requests in the background while the context lasts, then release the unfinished ones."""
-    leases = _Leases(platform.settings.lease_seconds)
+    leases = _HeldLeases(platform.settings.lease_seconds)
     presence = Presence(platform.secrets.fingerprint(platform.settings), loops=len(Lane))
     async with asyncio.TaskGroup() as loops:
         tasks = [loops.create_task(_follow(platform, lane, leases, presence)) for lane in Lane]
@@ -90,7 +89,7 @@ async def following(platform: Platform) -> AsyncIterator[None]:
     await presence.leave()
 
 
-async def _follow(platform: Platform, lane: Lane, leases: _Leases, presence: Presence) -> None:
+async def _follow(platform: Platform, lane: Lane, leases: _HeldLeases, presence: Presence) -> None:
     loop = _LaneLoop(platform, lane, leases, presence)
     try:
         await loop.run()
@@ -101,7 +100,7 @@ async def _follow(platform: Platform, lane: Lane, leases: _Leases, presence: Pre
 class _LaneLoop(LeasedLoop[int]):
     """The loop of one lane. The value of each of its tasks is the number of requests that it works on."""
 
-    def __init__(self, platform: Platform, lane: Lane, leases: _Leases, presence: Presence) -> None:
+    def __init__(self, platform: Platform, lane: Lane, leases: _HeldLeases, presence: Presence) -> None:
         super().__init__(f"following ({lane.name.lower()})", CHANGED, IDLE_SECONDS)
         self._platform = platform
         self._lane = lane
@@ -141,7 +140,7 @@ class _LaneLoop(LeasedLoop[int]):
                 logger.warning("%s: %s", self._name, error)
 
 
-class _Leases:
+class _HeldLeases:
     """The leases of this process."""
 
     def __init__(self, seconds: float) -> None:
@@ -170,7 +169,7 @@ class _Leases:
             await asyncio.sleep(self._seconds / RENEWALS)
             if self._held:
                 try:
-                    await renew(self._held, self._seconds)
+                    await LEASES.renew_all(self._held, now() + timedelta(seconds=self._seconds))
                 except Exception as error:
                     # The database is unreachable. Each change checks its lease, so that it may expire.
                     logger.warning("following: leases are not renewed: %s", error)
@@ -178,7 +177,7 @@ class _Leases:
     async def release_interrupted(self) -> None:
         """Release the leases whose work was cancelled, so that other processes continue it at once."""
         if self._interrupted:
-            await release(self._interrupted)
+            await LEASES.release_all(self._interrupted)
 
 
 # -- leases ------------------------------------------------------------------------------------------
@@ -189,28 +188,8 @@ async def claim(lane: Lane, maximum: int, seconds: float, lease: str) -> list[Si
     # A transaction locks the whole database in SQLite, so first check outside of one.
     if not await _due(lane).exists():
         return []
-    return await _claim(lane, maximum, seconds, lease)
-
-
-@transactional
-async def _claim(lane: Lane, maximum: int, seconds: float, lease: str) -> list[SimulationRequest]:
-    rows = await _due(lane).select_for_update(skip_locked=True).order_by("due_at").limit(maximum)
-    until = now() + timedelta(seconds=seconds)
-    await SimulationRequest.filter(id__in=[row.id for row in rows]).update(lease=lease, leased_until=until)
-    for row in rows:
-        row.lease, row.leased_until = lease, until
-    return rows
-
-
-async def renew(leases: Iterable[str], seconds: float) -> None:
-    """Extend the leases to ``seconds`` from now; those taken over by another process stay as they are."""
-    until = now() + timedelta(seconds=seconds)
-    await SimulationRequest.filter(lease__in=list(leases)).update(leased_until=until)
-
-
-async def release(leases: Iterable[str]) -> None:
-    """Release the requests under these leases."""
-    await SimulationRequest.filter(lease__in=list(leases)).update(lease="", leased_until=None)
+    due = _due(lane).order_by("due_at").limit(maximum)
+    return await LEASES.claim(due, now() + timedelta(seconds=seconds), lease=lease)
 
 
 def _due(lane: Lane) -> QuerySet[SimulationRequest]:

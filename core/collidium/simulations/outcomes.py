@@ -26,6 +26,8 @@ class Progressed:
     #: Whether the job has started.
     running: bool = False
     reason: str | None = None
+    #: The number of parts whose files are stored, once it has changed.
+    parts_stored: int | None = None
     #: Node-hours that the runner reports for a completed job, None if unknown.
     used: Decimal | None = None
     #: The files of the whole output, once they are stored.

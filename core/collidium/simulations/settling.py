@@ -11,7 +11,7 @@ from tortoise.exceptions import IntegrityError
 
 from collidium import records
 from collidium.contracts.runner import JobStatus, RunnerError, RunnerUnavailable
-from collidium.database.leased_loop import LeaseLost
+from collidium.database.leases import LeaseLost
 from collidium.runtime import logs
 from collidium.runtime.failpoints import reached
 from collidium.simulations import claims, output, steps, transitions

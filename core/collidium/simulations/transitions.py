@@ -32,7 +32,7 @@ from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import Backoff, WakeSignal
 from collidium.simulations import totals
-from collidium.simulations.claims import held
+from collidium.simulations.claims import LEASES
 from collidium.simulations.models import (
     CANCELLABLE,
     TERMINAL,
@@ -75,7 +75,7 @@ async def apply(
 
     Raises LeaseLost, and IntegrityError for a handle that another request has.
     """
-    row = await held(claimed)
+    row = await LEASES.held(claimed)
     match outcome:
         case HandedOver(handle):
             row.handle = handle
@@ -100,6 +100,8 @@ async def _progress(row: SimulationRequest, done: Progressed, settings: Settings
             row.deadline_at = now() + timedelta(seconds=settings.running_deadline_seconds)
     elif done.reason and not done.running:
         await _set_reason(row, done.reason)
+    if done.parts_stored is not None:
+        row.parts_stored = done.parts_stored
     if done.used is not None:
         row.node_hours_used = believable(done.used)
     if done.step == Step.FOLLOW:
@@ -132,7 +134,7 @@ async def _postpone(row: SimulationRequest, failure: Postponed, *, cancelled: bo
 @transactional
 async def finish(claimed: SimulationRequest, ending: Ended) -> records.SimulationRequest:
     """End a request: write state, refund, totals, history and webhook together. Raises LeaseLost."""
-    row = await held(claimed)
+    row = await LEASES.held(claimed)
     if ending.state == State.COMPLETED and row.state == State.QUEUED:
         await _set_state(row, State.RUNNING)
         row.started_at = now()
@@ -217,13 +219,12 @@ async def mark_running(lease: str, request_ids: Sequence[str], again: timedelta,
 @transactional
 async def note_part(claimed: SimulationRequest, part: int, files: PartFiles, *, stored: bool) -> None:
     """Record the files of a part, before or after they are stored. Raises LeaseLost."""
-    row = await held(claimed)
-    here = StoredPart.filter(request_id=row.id, part=part)
+    await LEASES.held(claimed)
+    here = StoredPart.filter(request_id=claimed.id, part=part)
     if stored:
-        row.parts_stored += await here.filter(stored=False).update(stored=True)
-        await row.save(update_fields=["parts_stored"])
+        await here.update(stored=True)
     elif not await here.update(files=asdict(files)):
-        await StoredPart.create(request_id=row.id, part=part, files=asdict(files))
+        await StoredPart.create(request_id=claimed.id, part=part, files=asdict(files))
 
 
 # -- between steps --------------------------------------------------------------------------------------

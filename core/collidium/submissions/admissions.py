@@ -9,13 +9,14 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, challenges, records
 from collidium.challenges import Challenge, Participant, arrivals, gate, members, tasklist
+from collidium.database.leases import RENEWALS
 from collidium.errors import Conflict, TooManyRequests, Unavailable
 from collidium.model_runs import Evaluation, model_queue
 from collidium.submissions.models import Submission, Team, TeamMember
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
     from collidium.platform import Platform
     from collidium.settings import Settings
     from collidium.truth.registry import TruthRecord
-
-
-#: How often the lease of a file on its way is renewed before it would run out.
-RENEWALS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)

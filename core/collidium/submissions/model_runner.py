@@ -30,7 +30,8 @@ from msgspec import convert, structs
 
 from collidium import accounts
 from collidium.contracts.task import EventRange
-from collidium.database.leased_loop import LeasedLoop, LeaseLost, renewing
+from collidium.database.leased_loop import LeasedLoop, renewing
+from collidium.database.leases import RENEWALS, LeaseLost
 from collidium.errors import (
     Conflict,
     Forbidden,
@@ -71,8 +72,6 @@ logger = logging.getLogger(__name__)
 #: Seconds between two polls of the queue, and of the progress of a model.
 IDLE_SECONDS: Final = 1.0
 LOOK_SECONDS: Final = 1.0
-#: Renewals of a lease before it would expire.
-RENEWALS: Final = 3
 #: Delay of the next step after a failure of the platform, between timed blocks, and on a busy machine.
 AGAIN: Final = timedelta(seconds=30)
 APART: Final = timedelta(minutes=1)

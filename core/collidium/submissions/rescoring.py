@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from datetime import timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
+from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import challenges, records
@@ -28,7 +28,8 @@ from collidium.contracts.identity import ERASED
 from collidium.contracts.storage import MissingFile, StorageUnavailable
 from collidium.database import in_chunks, on_commit, transactional
 from collidium.database.errors import is_away
-from collidium.database.leased_loop import LeasedLoop, LeaseLost, renewing
+from collidium.database.leased_loop import LeasedLoop, renewing
+from collidium.database.leases import RENEWALS, LeaseLost, Leases
 from collidium.errors import (
     CollidiumError,
     Conflict,
@@ -69,8 +70,8 @@ LOOK_SECONDS: Final = 1.0
 MOST_KEPT: Final = 10_000
 #: Files in a row that cannot be scored now after which the others are tried later, too.
 MOST_FAILURES: Final = 3
-#: Renewals of a lease before it would expire.
-RENEWALS: Final = 3
+
+LEASES: Final = Leases(Rescoring, "leased_until", unended=Q(ended_at__isnull=True))
 
 
 async def rescore(
@@ -366,22 +367,10 @@ class _Rescorer(LeasedLoop[str]):
 
 async def _claim(seconds: float) -> Rescoring | None:
     """Lease the oldest order that no process works on."""
-    due = Rescoring.filter(ended_at__isnull=True, leased_until__lte=now())
-    row = await due.order_by("asked_at").first()
-    if row is None:
-        return None
-    lease = uuid.uuid4().hex
-    held = Rescoring.filter(challenge=row.challenge, lease=row.lease, ended_at__isnull=True)
-    if not await held.update(lease=lease, leased_until=now() + timedelta(seconds=seconds)):
-        return None
-    row.lease = lease
-    return row
-
-
-async def _change(row: Rescoring, **fields: Any) -> None:
-    """Update an order that this process has leased; raises LeaseLost."""
-    if not await Rescoring.filter(lease=row.lease, ended_at__isnull=True).update(**fields):
-        raise LeaseLost
+    due = Rescoring.filter(ended_at__isnull=True, leased_until__lte=now()).order_by("asked_at").limit(1)
+    # A transaction locks the whole database in SQLite, so first check outside of one.
+    rows = await LEASES.claim(due, now() + timedelta(seconds=seconds)) if await due.exists() else ()
+    return next(iter(rows), None)
 
 
 async def _work(platform: Platform, row: Rescoring) -> None:
@@ -390,7 +379,7 @@ async def _work(platform: Platform, row: Rescoring) -> None:
 
     async def renew() -> None:
         until = now() + timedelta(seconds=seconds)
-        await _change(row, leased_until=until, done=row.done, submissions=row.submissions)
+        await LEASES.renew(row, until, done=row.done, submissions=row.submissions)
 
     try:
         await renewing(_rescore(platform, row), renew, min(LOOK_SECONDS, seconds / RENEWALS))
@@ -398,21 +387,21 @@ async def _work(platform: Platform, row: Rescoring) -> None:
         logger.info("rescoring of %s has ended, or was leased by another process", row.challenge)
     except asyncio.CancelledError:
         with suppress(Exception):
-            await _change(row, lease="", leased_until=now())
+            await LEASES.release(row, now())
         raise
     except FilesWait as error:
         level = logging.WARNING if error.retry_at else logging.DEBUG
         logger.log(level, "rescoring of %s: %s", row.challenge, error)
         # A wake-up may have come before this, and a submission may lose its rank: then nothing waits for it.
-        await _change(row, lease="", leased_until=error.retry_at or now() + timedelta(minutes=1))
+        await LEASES.release(row, error.retry_at or now() + timedelta(minutes=1))
     except Exception as error:  # whatever scoring raises is kept with the order
         if is_away(error) or scores.is_transient(error):
             raise  # it is taken again when the lease ends
         if isinstance(error, CollidiumError):
-            await _change(row, ended_at=now(), actor="", problem=str(error))
+            await LEASES.change(row, ended_at=now(), actor="", problem=str(error))
             return
         logger.exception("rescoring of %s", row.challenge)
-        await _change(row, ended_at=now(), actor="", problem="the server failed; its log says why")
+        await LEASES.change(row, ended_at=now(), actor="", problem="the server failed; its log says why")
 
 
 async def _rescore(platform: Platform, row: Rescoring) -> None:
@@ -422,7 +411,7 @@ async def _rescore(platform: Platform, row: Rescoring) -> None:
     async def end(review: Review) -> None:
         changed = [one for one in review.submissions if one.rank_before != one.rank or one.earns]
         unscored = [one for one in review.submissions if one.problem]
-        await _change(
+        await LEASES.change(
             row,
             ended_at=now(),
             actor="",

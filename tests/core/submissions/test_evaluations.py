@@ -32,6 +32,7 @@ from collidium.challenges.models import Arrival, Challenge
 from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
 from collidium.database import on_commit
+from collidium.database.leases import LeaseLost
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Conflict, Forbidden, InvalidInput, PaymentRequired, TooManyRequests, Unavailable
 from collidium.inference import timing
@@ -217,9 +218,9 @@ async def test_a_cancelled_model_is_not_scored(platform: Platform) -> None:
     taken = await models.claimed()
     assert taken.state == "checking"
     await model_queue.cancel(await model_queue.find(evaluation_id))
-    with pytest.raises(model_queue.LeaseLost):
+    with pytest.raises(LeaseLost):
         await model_queue.renew(taken, 60, 0)
-    with pytest.raises(model_queue.LeaseLost):
+    with pytest.raises(LeaseLost):
         await model_queue.mark_scored(taken, "0" * 32, "", "")
     assert (await model_queue.find(evaluation_id)).state == "cancelled"
     assert not await Arrival.all().exists()
@@ -234,7 +235,7 @@ async def test_a_run_that_has_ended_stops_its_sandbox(platform: Platform) -> Non
     assert limits.on_wait is not None
     limits.on_wait()
     run.stopped = True
-    with pytest.raises(model_queue.LeaseLost):
+    with pytest.raises(LeaseLost):
         limits.on_wait()
 
 

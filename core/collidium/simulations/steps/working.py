@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from collidium.contracts.runner import Job, Runner, RunnerError, RunnerRefused
 from collidium.contracts.storage import StorageUnavailable
 from collidium.database.errors import is_away
-from collidium.database.leased_loop import LeaseLost
+from collidium.database.leases import LeaseLost
 from collidium.datasets.cards import DatasetFile
 from collidium.datasets.output import PartFiles
 from collidium.errors import ConfigurationError
@@ -146,7 +146,7 @@ async def store(platform: Platform, row: SimulationRequest, note: Note) -> Outco
         raise
     except PASSING as error:
         log_for_operators(error, f"request {row.request_id}: step {row.step}")
-    return Progressed(Step.FOLLOW, again)
+    return Progressed(Step.FOLLOW, again, parts_stored=len(await output.stored_parts(row)))
 
 
 def poll_seconds(platform: Platform, runner_name: str) -> float:
