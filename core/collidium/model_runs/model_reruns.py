@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 from tortoise.timezone import now
 
@@ -20,19 +20,8 @@ from collidium.scoring.truth.parts import events_of, whole
 from collidium.truth import registry
 
 if TYPE_CHECKING:
-    from collidium.challenges import Challenge, Participant
-
-
-class Rerunnable(Protocol):
-    """A submission, which may be of a model."""
-
-    id: str
-    evaluation_id: str | None
-    hub_username: str
-    participant: Participant
-
-
-R = TypeVar("R", bound=Rerunnable)
+    from collidium.challenges import Challenge
+    from collidium.submissions.models import Submission
 
 
 async def predictions_on(truth_version: str, submission_ids: Iterable[str]) -> dict[str, Evaluation]:
@@ -46,7 +35,7 @@ async def predictions_on(truth_version: str, submission_ids: Iterable[str]) -> d
     }
 
 
-async def not_queued(rows: Iterable[R], truth_version: str) -> list[R]:
+async def not_queued(rows: Iterable[Submission], truth_version: str) -> list[Submission]:
     """The submissions of ``rows`` whose models are not queued for these events yet."""
     models = [row for row in rows if row.evaluation_id is not None]
     done = await predictions_on(truth_version, [row.id for row in models])
@@ -82,7 +71,7 @@ async def why_not_run(submission_id: str, truth_version: str) -> tuple[str, bool
 
 async def queue(
     challenge: Challenge,
-    rows: Iterable[Rerunnable],
+    rows: Iterable[Submission],
     truth_version: str,
     *,
     timed_anew: bool,
