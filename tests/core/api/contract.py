@@ -164,6 +164,33 @@ class Call:
         )
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What the server answered, and which part of the contract that is about."""
+
+    operation: Operation
+    about: str
+    response: httpx.Response
+
+    @property
+    def status(self) -> int:
+        return self.response.status_code
+
+    def names(self, field: str) -> bool:
+        """Whether it is a problem of the field."""
+        if self.status not in {400, 422}:
+            return False
+        fields = [str(error.get("field")) for error in self.response.json().get("errors", ())]
+        return field.lower() in {name.lower().replace("_", "-").partition(".")[0] for name in fields} | {
+            name.partition(".")[0] for name in fields
+        }
+
+    def __str__(self) -> str:
+        sent = self.response.request
+        call = f"{sent.method} {str(sent.url)[:200]} {sent.content[:150]!r}"
+        return f"{call}: {self.about[:200]}: {self.status} {self.response.text[:200]}"
+
+
 def _written(value: Any) -> str:
     """A value as a query or a header has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

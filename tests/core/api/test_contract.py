@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from collidium.testing.server import ServerProcess
 from .conftest import SUBMIT, calling, ok, operating, parquet, signed_in
 from .contract import (
     METHODS,
+    Answer,
     Call,
     Input,
     Operation,
@@ -91,33 +92,6 @@ CREDENTIALS: Final = {"hub_token": "Authorization", "admin_token": "X-Admin-Toke
 
 
 pytestmark = pytest.mark.timeout(600)  # of all calls together, on a machine that does other work
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What the server answered, and which part of the contract that is about."""
-
-    operation: Operation
-    about: str
-    response: httpx.Response
-
-    @property
-    def status(self) -> int:
-        return self.response.status_code
-
-    def names(self, field: str) -> bool:
-        """Whether it is a problem of the field."""
-        if self.status not in {400, 422}:
-            return False
-        fields = [str(error.get("field")) for error in self.response.json().get("errors", ())]
-        return field.lower() in {name.lower().replace("_", "-").partition(".")[0] for name in fields} | {
-            name.partition(".")[0] for name in fields
-        }
-
-    def __str__(self) -> str:
-        sent = self.response.request
-        call = f"{sent.method} {str(sent.url)[:200]} {sent.content[:150]!r}"
-        return f"{call}: {self.about[:200]}: {self.status} {self.response.text[:200]}"
 
 
 class Walk:
