@@ -77,6 +77,8 @@ class Platform:
 
         ``loaded`` are the plugins of this process, if they are already loaded.
 
+        Built-in tasks that are new are listed by :func:`collidium.challenges.tasklist.open_platform`.
+
         The embedded SQLite database is migrated automatically; others are migrated by their operator. Raises
         :class:`~collidium.errors.ConfigurationError` for an unknown schema, for a component that is not
         installed, and for missing settings that machines with a common database must share.

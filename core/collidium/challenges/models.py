@@ -1,4 +1,4 @@
-"""The tables of challenges, which only this package reads and writes.
+"""The tables of challenges, which this package and :mod:`collidium.organising` read and write.
 
 Docstrings of models are comments of tables: a change needs a migration.
 """

@@ -10,12 +10,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Generic, TypeVar
 
 from tortoise.expressions import CombinedExpression, Q
 from tortoise.models import Model
 from tortoise.queryset import QuerySet
+from tortoise.timezone import now
 
 from collidium.database.connections import transactional
 
@@ -36,17 +37,24 @@ class Leases(Generic[Row]):
     table: type[Row]
     #: The column with the end of a lease.
     until: str
-    #: The column with the token of a lease, which differs each time that a row is claimed; falsy for none.
+    #: The column with the token of a lease, which differs each time that a row is claimed; empty or 0: none.
     lease: str = "lease"
     #: The rows whose work has not ended.
     unended: Q = field(default_factory=Q)
 
-    async def claim(self, due: QuerySet[Row], until: datetime, **fields: Any) -> list[Row]:
-        """Lease the rows of a query, but those that another process is claiming, and set columns."""
-        return await _claim(self, due, until, fields)
+    async def claim(self, due: QuerySet[Row], duration: timedelta, **fields: Any) -> list[Row]:
+        """Lease the rows of a query, but those that another process is claiming, and set columns.
+
+        The lease begins when the rows are locked. The column of the token may be among ``fields``; by default
+        it is random.
+        """
+        return await _claim(self, due, duration, fields)
 
     async def take(self, locked: Sequence[Row], until: datetime, **fields: Any) -> None:
-        """Lease rows that this transaction has locked, and set columns: the token, too, if not random."""
+        """Lease rows that this transaction has locked, and set columns, as :meth:`claim` does.
+
+        An SQL expression is not copied to the rows in memory.
+        """
         if not locked:
             return
         fields = {self.lease: uuid.uuid4().hex, self.until: until} | fields
@@ -62,8 +70,16 @@ class Leases(Generic[Row]):
             raise LeaseLost(claimed.pk)
         return row
 
+    async def require(self, claimed: Row) -> None:
+        """Raise LeaseLost unless the lease is still held, before a side effect outside the database."""
+        if not await self._of(claimed).exists():
+            raise LeaseLost(claimed.pk)
+
     async def change(self, claimed: Row, **fields: Any) -> None:
-        """Update columns of a claimed row. Raises LeaseLost."""
+        """Update columns of a claimed row, here and in the database. Raises LeaseLost.
+
+        Where a transaction around it is rolled back, the row in memory is no longer that of the database.
+        """
         if not await self._of(claimed).update(**fields):
             raise LeaseLost(claimed.pk)
         claimed.update_from_dict(fields)
@@ -94,8 +110,8 @@ class Leases(Generic[Row]):
 
 @transactional
 async def _claim(
-    leases: Leases[Row], due: QuerySet[Row], until: datetime, fields: dict[str, Any]
+    leases: Leases[Row], due: QuerySet[Row], duration: timedelta, fields: dict[str, Any]
 ) -> list[Row]:
     rows = await due.select_for_update(skip_locked=True)
-    await leases.take(rows, until, **fields)
+    await leases.take(rows, now() + duration, **fields)
     return rows

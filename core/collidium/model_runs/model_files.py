@@ -77,6 +77,8 @@ async def discard(storage: Storage, sha256: str, before: datetime | None = None)
 async def _begin_deletion(sha256: str, before: datetime | None) -> datetime | None:
     """Block this file from being received until the returned time; None if it is needed."""
     file = await lock(sha256)
+    # One that is queued again meanwhile needs its file.
+    await Evaluation.filter(sha256=sha256).order_by("id").only("id").select_for_update()
     over = Evaluation.filter(_has_ended(before), sha256=sha256) if before else Evaluation.filter(id="")
     kept = Evaluation.filter(sha256=sha256).exclude(manifest="")
     if before:

@@ -208,6 +208,17 @@ async def same_as(row: Evaluation) -> Evaluation | None:
     return await same.exclude(state__in=["failed", "cancelled"]).first()
 
 
+async def blame_platform(row: Evaluation) -> None:
+    """Change the verdict of a locked evaluation that failed: the platform was at fault."""
+    row.code = PLATFORM_FAILED
+    await row.save(update_fields=["code"])
+
+
+async def has_predicted(task: str, sha256: str) -> bool:
+    """Whether a model has made these predictions."""
+    return await Evaluation.exists(task=task, predictions=sha256)
+
+
 async def was_received(model_repo: str, scorer_version: str, truth_version: str) -> bool:
     """Whether a model of a repository was received for a scorer and truth, and not cancelled."""
     found = Evaluation.filter(
@@ -272,6 +283,7 @@ async def _claim(challenge: str, seconds: float) -> Evaluation | None:
     row = await due.select_for_update(skip_locked=True).first()
     if row is None:
         return None
+    # Not by claim: what is set depends on the row.
     fields: dict[str, Any] = {"attempts": row.attempts + 1, "machine": socket.gethostname()[:64]}
     if row.state == "received":
         fields |= {"state": "checking", "checking_at": now()}

@@ -1,4 +1,4 @@
-"""What the holder of a request's lease reads of it, without changing it."""
+"""The leases of requests, and what their holders read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from tortoise.timezone import now
 
-from collidium.database.leases import LeaseLost, Leases
+from collidium.database.leases import Leases
 from collidium.simulations.models import CANCELLABLE, TERMINAL, SimulationRequest, State
 
 LEASES: Final = Leases(SimulationRequest, "leased_until")
@@ -17,12 +17,6 @@ def outcome_of_failure(row: SimulationRequest) -> State:
     """Return the state in which a request ends that cannot continue: cancelled if it was being cancelled."""
     cancelling = row.cancel_requested_at is not None and row.step in CANCELLABLE
     return State.CANCELLED if cancelling else State.FAILED
-
-
-async def require_held(claimed: SimulationRequest) -> None:
-    """Raise LeaseLost unless the lease is still held. Call it before a side effect outside the database."""
-    if (await SimulationRequest.get(id=claimed.id)).lease != claimed.lease:
-        raise LeaseLost(claimed.request_id)
 
 
 async def has_ended(row: SimulationRequest) -> bool:

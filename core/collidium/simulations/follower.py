@@ -189,7 +189,7 @@ async def claim(lane: Lane, maximum: int, seconds: float, lease: str) -> list[Si
     if not await _due(lane).exists():
         return []
     due = _due(lane).order_by("due_at").limit(maximum)
-    return await LEASES.claim(due, now() + timedelta(seconds=seconds), lease=lease)
+    return await LEASES.claim(due, timedelta(seconds=seconds), lease=lease)
 
 
 def _due(lane: Lane) -> QuerySet[SimulationRequest]:

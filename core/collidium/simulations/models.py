@@ -60,7 +60,7 @@ class SimulationRequest(Model):
     is_mock = fields.BooleanField(default=False)
     handle = fields.CharField(max_length=200, null=True)
     node_seconds = fields.FloatField()
-    # Number of parts whose files are stored.
+    # Number of parts whose files were stored when a step last ended.
     parts_stored = fields.IntField(default=0, db_default=0)
     # The files in the storage backend, once all are collected.
     output: Any = fields.JSONField(null=True)

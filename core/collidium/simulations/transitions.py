@@ -104,7 +104,7 @@ async def _progress(row: SimulationRequest, done: Progressed, settings: Settings
         row.parts_stored = done.parts_stored
     if done.used is not None:
         row.node_hours_used = believable(done.used)
-    if done.step == Step.FOLLOW:
+    if row.step == done.step == Step.FOLLOW:
         reached("follow.before_commit")
     elif done.step == Step.COLLECT:
         reached("follow.completed")
@@ -178,7 +178,9 @@ async def unchanged(lease: str, request_ids: Sequence[str], again: timedelta) ->
     later = now() + again
     await waiting.filter(due_at__gt=now(), due_at__lt=later).update(**released)
     await waiting.update(due_at=later, **released)
-    await rows.filter(cancel_requested_at__isnull=False).update(due_at=now(), lease="", leased_until=None)
+    cancelled = rows.filter(cancel_requested_at__isnull=False)
+    if await cancelled.update(due_at=now(), lease="", leased_until=None):
+        on_commit(CHANGED.notify)
 
 
 @transactional
@@ -213,6 +215,8 @@ async def mark_running(lease: str, request_ids: Sequence[str], again: timedelta,
                 leased_until=None,
                 **due,
             )
+    if cancelled:
+        on_commit(CHANGED.notify)
     reached("follow.before_commit")
 
 

@@ -149,8 +149,7 @@ async def give_back(model: TakenModel, *, actor: str, http_request_id: str = "")
     row = await model_queue.locked(await model_queue.find(model.evaluation_id))
     if row.state != "failed" or row.code != _TAKEN or await _is_given_back(row):
         return
-    row.code = model_queue.PLATFORM_FAILED
-    await row.save(update_fields=["code"])
+    await model_queue.blame_platform(row)
     if row.price:
         note = f"model for {row.challenge}: given back"
         await accounts.post(

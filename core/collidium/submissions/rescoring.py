@@ -55,7 +55,6 @@ from collidium.submissions.waiting import FilesWait
 if TYPE_CHECKING:
     from collidium.platform import Platform
     from collidium.scoring.engine import ScoringResult
-    from collidium.submissions.replay import Review
 
 logger = logging.getLogger(__name__)
 
@@ -369,7 +368,7 @@ async def _claim(seconds: float) -> Rescoring | None:
     """Lease the oldest order that no process works on."""
     due = Rescoring.filter(ended_at__isnull=True, leased_until__lte=now()).order_by("asked_at").limit(1)
     # A transaction locks the whole database in SQLite, so first check outside of one.
-    rows = await LEASES.claim(due, now() + timedelta(seconds=seconds)) if await due.exists() else ()
+    rows = await LEASES.claim(due, timedelta(seconds=seconds)) if await due.exists() else ()
     return next(iter(rows), None)
 
 
@@ -377,12 +376,13 @@ async def _work(platform: Platform, row: Rescoring) -> None:
     """Rescore as ordered, and record progress and outcome."""
     seconds = platform.settings.lease_seconds
 
+    counted = {"done": row.done, "submissions": row.submissions}
+
     async def renew() -> None:
-        until = now() + timedelta(seconds=seconds)
-        await LEASES.renew(row, until, done=row.done, submissions=row.submissions)
+        await LEASES.renew(row, now() + timedelta(seconds=seconds), **counted)
 
     try:
-        await renewing(_rescore(platform, row), renew, min(LOOK_SECONDS, seconds / RENEWALS))
+        await renewing(_rescore(platform, row, counted), renew, min(LOOK_SECONDS, seconds / RENEWALS))
     except LeaseLost:
         logger.info("rescoring of %s has ended, or was leased by another process", row.challenge)
     except asyncio.CancelledError:
@@ -404,9 +404,9 @@ async def _work(platform: Platform, row: Rescoring) -> None:
         await LEASES.change(row, ended_at=now(), actor="", problem="the server failed; its log says why")
 
 
-async def _rescore(platform: Platform, row: Rescoring) -> None:
+async def _rescore(platform: Platform, row: Rescoring, counted: dict[str, int]) -> None:
     def progress(done: int, submissions: int) -> None:
-        row.done, row.submissions = done, submissions
+        counted.update(done=done, submissions=submissions)
 
     async def end(review: Review) -> None:
         changed = [one for one in review.submissions if one.rank_before != one.rank or one.earns]
@@ -415,8 +415,7 @@ async def _rescore(platform: Platform, row: Rescoring) -> None:
             row,
             ended_at=now(),
             actor="",
-            done=row.done,
-            submissions=row.submissions,
+            **counted,
             changes=[_stored(RankChange.of(one)) for one in changed[:MOST_KEPT]],
             unscored={one.submission_id: one.problem for one in unscored[:MOST_KEPT]},
         )

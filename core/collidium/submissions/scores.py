@@ -25,7 +25,7 @@ from collidium.contracts.identity import ERASED
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.database import rows_of, transactional
 from collidium.errors import InvalidInput, ScoringFailed, ScoringInterrupted, Unavailable, Undecodable
-from collidium.model_runs import Evaluation as Run
+from collidium.model_runs import model_queue
 from collidium.records import BinnedScore, EarlierScores, as_json
 from collidium.runtime import metrics
 from collidium.scoring import engine
@@ -306,7 +306,7 @@ async def score(
         except Undecodable as error:
             metrics.SCORING_FAILURES.labels(name, _cause(error)).inc()
             known = await Submission.exists(task=name, sha256=sha256)
-            if known or await Run.exists(task=name, predictions=sha256):
+            if known or await model_queue.has_predicted(name, sha256):
                 raise ScoringInterrupted(
                     f"scoring for task {name} failed: {error}", retry_after=600
                 ) from error

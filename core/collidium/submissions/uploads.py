@@ -27,7 +27,7 @@ from collidium.files.durable import sha256_of
 from collidium.files.held import GrowingFile, durable_size, scratch_directory
 from collidium.hub.client import transfer_seconds
 from collidium.runtime.waiting import in_thread
-from collidium.submissions.models import Upload as Upload
+from collidium.submissions.models import Upload as Upload  # which the API names
 from collidium.submissions.submit import Predictions, validated_links
 
 if TYPE_CHECKING:

@@ -122,14 +122,15 @@ async def _orders_of_0_4_0() -> dict[str, Order]:
 
 
 async def _begin_deletions_of_0_4_0() -> None:
-    """Two of one file, of which the first was killed; another file is being received."""
+    """Two of one file, of which the first was killed, and one given up; another file is being received."""
     rows = [
+        ("given_up", "", "2026-11-21 00:00:00+00:00", None),
         ("deletion1", "", "2026-11-22 00:00:00+00:00", "a" * 64),
         ("deletion2", "", "2026-11-23 00:00:00+00:00", "a" * 64),
         ("received", "tracking", "2026-11-23 00:00:00+00:00", "b" * 64),
     ]
     for row in rows:
-        values = ", ".join(f"'{value}'" for value in row)
+        values = ", ".join("NULL" if value is None else f"'{value}'" for value in row)
         await database.connection().execute_script(
             f"INSERT INTO arrivals (id, challenge, leased_until, sha256) VALUES ({values})"
         )

@@ -24,6 +24,7 @@ from tests import failpoints, killing
 from tests.core.submissions.conftest import Prepared
 from tests.counts import LONG
 from tests.killing import Killer
+from tests.waiting import eventually_async
 from tortoise.timezone import now
 
 from collidium import accounts
@@ -31,7 +32,7 @@ from collidium.challenges import truth_in_use
 from collidium.challenges.models import Arrival, Challenge
 from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
-from collidium.database import on_commit
+from collidium.database import on_commit, transactional
 from collidium.database.leases import LeaseLost
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Conflict, Forbidden, InvalidInput, PaymentRequired, TooManyRequests, Unavailable
@@ -59,6 +60,7 @@ from collidium_tasks import tracking_small
 
 from . import models
 from .broken_tracking import Broken
+from .test_bans import waits_for_a_lock
 
 EVENTS = EventRange(3, 5)
 TRACKML = "trackml_weighted_efficiency"
@@ -698,6 +700,31 @@ async def test_a_sweep_locks_files_and_no_challenge(
     assert sum("DELETE FROM" in text and "model_files" in text for text in statements) == 3
     assert not [text for text in statements if '"challenges"' in text]
     assert not await ModelFile.all().exists()
+
+
+@pytest.mark.only_on("postgresql")  # transactions of SQLite run one after the other
+async def test_a_sweep_keeps_a_model_that_is_queued_again(platform: Platform) -> None:
+    evaluation_id = await models.send(platform, models.layers())
+    await model_queue.cancel(await model_queue.find(evaluation_id))
+    queued, go_on = asyncio.Event(), asyncio.Event()
+
+    @transactional
+    async def queue_slowly() -> None:
+        await model_queue.operate(evaluation_id, "rerun", actor="test", http_request_id="")
+        queued.set()
+        await go_on.wait()
+
+    queueing = asyncio.ensure_future(queue_slowly())
+    await queued.wait()
+    sweeping = asyncio.ensure_future(model_files.sweep(platform.storage, now() + timedelta(days=1)))
+    try:
+        await eventually_async(waits_for_a_lock, 20)
+    finally:
+        go_on.set()
+    await asyncio.gather(queueing, sweeping)
+    row = await model_queue.find(evaluation_id)
+    assert (row.state, bool(row.manifest)) == ("received", True)
+    assert await platform.storage.exists(model_files.model_key(row.sha256))
 
 
 class _Observed:

@@ -9,7 +9,8 @@ from tortoise.migrations.schema_generator.state_apps import StateApps
 async def _forward(apps: StateApps, editor: BaseSchemaEditor) -> None:
     await editor.client.execute_script(
         "INSERT INTO model_files (sha256, deleting_until) "
-        "SELECT sha256, MAX(leased_until) FROM arrivals WHERE challenge = '' GROUP BY sha256; "
+        "SELECT sha256, MAX(leased_until) FROM arrivals WHERE challenge = '' AND sha256 IS NOT NULL "
+        "GROUP BY sha256; "
         "DELETE FROM arrivals WHERE challenge = ''"
     )
 

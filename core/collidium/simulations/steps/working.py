@@ -139,7 +139,7 @@ async def store(platform: Platform, row: SimulationRequest, note: Note) -> Outco
             again = timedelta(0)
     except RunnerRefused as error:
         # The request fails, so stop the parts that still run.
-        await claims.require_held(row)
+        await claims.LEASES.require(row)
         used = await stop(platform, row)
         return Ended(State.FAILED, _report(error, row), used)
     except WorkerLost:
@@ -189,7 +189,7 @@ async def collect(platform: Platform, row: SimulationRequest, note: Note) -> Out
     reached("collect.stored")
     kept = await output.stored_parts(row)
     files = output.merge_parts([files for _, files in sorted(kept.items())])
-    return Progressed(Step.PUBLISH, files=tuple(files))
+    return Progressed(Step.PUBLISH, parts_stored=len(kept), files=tuple(files))
 
 
 async def publish(platform: Platform, row: SimulationRequest) -> Outcome:
@@ -240,7 +240,7 @@ async def give_up(
     used = None
     if row.step in CANCELLABLE:
         # A process that was suspended until its lease expired must not cancel what another one follows.
-        await claims.require_held(row)
+        await claims.LEASES.require(row)
         used = await stop(platform, row)
         reached("give_up.stopped")
     reason = _TOO_LONG[Step(row.step)] + (f" ({trouble})" if trouble else "")
