@@ -16,9 +16,9 @@ from hypothesis import given
 from tortoise.expressions import F
 from toy_task import Toy
 
+from collidium.challenges import arrivals
 from collidium.challenges.models import Arrival, Challenge
 from collidium.errors import Conflict, InvalidInput
-from collidium.organising import closing
 from collidium.records import Place, Result
 from collidium.submissions import additions, fronts, histories, reading, results
 from collidium.submissions import leaderboard as boards
@@ -261,7 +261,7 @@ async def test_files_of_killed_processes_are_forgotten() -> None:
     moment = datetime(2027, 1, 1, tzinfo=UTC)
     for name, until in (("killed", moment - timedelta(days=1)), ("alive", moment + timedelta(seconds=1))):
         await Arrival.create(id=name, challenge="tracking", leased_until=until)
-    await closing.prune(moment)
+    await arrivals.prune(moment)
     assert await Arrival.all().values_list("id", flat=True) == ["alive"]
 
 
