@@ -14,6 +14,7 @@ from hypothesis import given
 
 from collidium_plugins.webapps import charts
 from collidium_plugins.webapps.charts import Datum, Plot, Scale
+from collidium_plugins.webapps.rendering import FILTERS
 
 EXTREMES = [0.0, -0.0, 5e-324, -5e-324, 1e-300, 1.7e308, -1.7e308, 1.0, 1.0 + 2e-16, 1e-9]
 finite = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(EXTREMES)
@@ -33,6 +34,7 @@ def draw() -> jinja2.Template:
         autoescape=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.filters |= FILTERS
     source = '{% from "webapps/charts.html" import drawn %}{{ drawn(plot, "p1", title, text) }}'
     return environment.from_string(source)
 
