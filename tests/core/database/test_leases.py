@@ -24,19 +24,25 @@ async def test_leases_are_of_one_process_until_they_expire(connected: str) -> No
     await Rescoring(challenge="tracking", leased_until=moment, **order).save(force_create=True)
     due = Rescoring.filter(leased_until__lte=moment)
 
-    (slow,) = await LEASES.claim(due, moment + timedelta(minutes=1))
-    assert await LEASES.claim(due, moment + timedelta(minutes=1)) == []
+    (slow,) = await LEASES.claim(due, timedelta(minutes=1))
+    assert await LEASES.claim(due, timedelta(minutes=1)) == []
     await LEASES.renew(slow, moment, done=1)  # as if time had passed
-    (other,) = await LEASES.claim(due, moment + timedelta(minutes=1))
+    (other,) = await LEASES.claim(due, timedelta(minutes=1))
     assert (await held(other)).done == 1
-    for change in (held(slow), LEASES.renew(slow, moment), LEASES.release(slow, moment)):
+    await LEASES.require(other)
+    for change in (
+        held(slow),
+        LEASES.require(slow),
+        LEASES.renew(slow, moment),
+        LEASES.release(slow, moment),
+    ):
         with pytest.raises(LeaseLost):
             await change
 
     await LEASES.release(other, moment)
     with pytest.raises(LeaseLost):
         await LEASES.change(other, done=2)  # it has released it
-    (again,) = await LEASES.claim(due, moment + timedelta(minutes=1))
+    (again,) = await LEASES.claim(due, timedelta(minutes=1))
     await Rescoring.all().update(ended_at=moment)
     with pytest.raises(LeaseLost):
         await held(again)
