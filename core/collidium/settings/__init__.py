@@ -15,7 +15,7 @@ from pydantic import SecretStr, ValidationError
 from pydantic_settings import SettingsConfigDict
 
 from collidium.errors import ConfigurationError
-from collidium.settings.general import GeneralSettings, MailSettings, default_data_dir
+from collidium.settings.general import SQLITE_FILE, GeneralSettings, MailSettings, default_data_dir
 from collidium.settings.runners import RunnerSettings
 from collidium.settings.scoring import ScoringSettings
 from collidium.settings.simulations import SimulationSettings
@@ -36,6 +36,7 @@ __all__ = [
     "MEBIBYTE",
     "PREFIX",
     "RENAMED",
+    "SQLITE_FILE",
     "Settings",
     "as_written",
     "default_data_dir",

@@ -17,6 +17,8 @@ from collidium.settings.values import GIBIBYTE, CommaList, sqlite_path
 
 #: The default ports of SMTP submission, by scheme.
 _PORTS: Final = {"smtp": 587, "smtps": 465}
+#: The database in the data directory, where no other is set.
+SQLITE_FILE: Final = "collidium.sqlite3"
 
 
 def default_data_dir() -> Path:
@@ -185,7 +187,7 @@ class GeneralSettings(BaseSettings):
     @property
     def database(self) -> str:
         """The URL of the database, by default a file in the data directory."""
-        return self.database_url or f"sqlite:///{self.data_dir / 'collidium.sqlite3'}"
+        return self.database_url or f"sqlite:///{self.data_dir / SQLITE_FILE}"
 
     @property
     def sqlite_file(self) -> Path | None:

@@ -151,7 +151,8 @@ def test_files_of_the_platform_are_private(serve: StartServe) -> None:
     finally:
         os.umask(before)
     assert stat.S_IMODE(server.data_dir.stat().st_mode) == 0o700
-    for path in ("collidium.sqlite3", "truth", "storage", "uploads", "hub"):
+    assert stat.S_IMODE((server.data_dir / settings.SQLITE_FILE).stat().st_mode) == 0o600
+    for path in ("truth", "storage", "uploads", "hub"):
         assert not stat.S_IMODE((server.data_dir / path).stat().st_mode) & 0o007, path
     # What an earlier release left open is closed.
     server.stop()
