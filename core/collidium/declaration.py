@@ -40,6 +40,8 @@ class DeclaredField:
     is_document: bool = False
     #: Its option in commands, by default its name; that of a flag has another one with ``--no-``.
     option: str = ""
+    #: How the option of a date gives None; ``never`` does, too.
+    none: str = "never"
     #: How a value that is empty is shown in a table.
     empty: str = "none"
     #: Whether schemas and options enforce its limits; otherwise the domain does, with all problems at once.

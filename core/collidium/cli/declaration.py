@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from collidium.cli.options import DATE, EXISTING_FILE
+from collidium.cli.options import EXISTING_FILE, date_type
 
 if TYPE_CHECKING:
     from collidium.declaration import DeclaredField
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-#: How options give None, by type; what null means follows ``null:`` in the help of a field.
-_NONE: Final[dict[type, str]] = {datetime: "never", str: "''"}
+#: How an option of a text gives None; what null means follows ``null:`` in the help of a field.
+_NO_TEXT: Final = "''"
 
 
 def declared_options(
@@ -58,8 +58,9 @@ def _option(field: DeclaredField, is_change: bool) -> Callable[[Command], Comman
 
 def _help(field: DeclaredField, is_change: bool) -> str:
     text, _, null = field.help.removesuffix(".").partition("; null: ")
-    if null and field.type in _NONE:
-        text += f"; {_NONE[field.type]}: {null}"
+    none = {datetime: field.none, str: _NO_TEXT}.get(field.type)
+    if null and none:
+        text += f"; {none}: {null}"
     elif (default := null or field.default) and not is_change:
         text += f"; default: {default}"
     return f"{text}."
@@ -72,7 +73,7 @@ def _type(field: DeclaredField) -> Any:
         return EXISTING_FILE
     if field.is_number and field.is_limited_by_schema:
         return click.IntRange(field.minimum, field.maximum)
-    return DATE if field.type is datetime else field.type
+    return date_type(field.none) if field.type is datetime else field.type
 
 
 def _parsed(field: DeclaredField, value: Any) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -197,8 +198,8 @@ DURATION: Final = ConvertedType("duration", _parse_duration)
 EVENTS: Final = ConvertedType("events", _parse_events)
 
 
-def _parse_date(text: str) -> datetime | None:
-    if text == "never":
+def _parse_date(text: str, none: str = "never") -> datetime | None:
+    if text in {none, "never"}:
         return None
     try:
         moment = datetime.fromisoformat(text)
@@ -210,8 +211,12 @@ def _parse_date(text: str) -> datetime | None:
     return moment
 
 
-#: A date and time with a time zone; None for ``never``.
-DATE: Final = ConvertedType("DATE", _parse_date)
+def date_type(none: str = "never") -> ConvertedType[datetime | None]:
+    """Return the type of a date and time with a time zone; None for ``none`` and ``never``."""
+    return ConvertedType("DATE", partial(_parse_date, none=none))
+
+
+DATE: Final = date_type()
 
 challenge_argument = click.argument("name", shell_complete=complete_tasks)
 

@@ -1,7 +1,8 @@
 """The settings of a challenge, each once: type, default, limits and wording.
 
-A setting that is added here, and to the table of challenges under the same name, is taken by the API, the
-client and the commands, and shown with the challenge. In help, the meaning of null follows ``null:``.
+A setting that is added here, and to the table of challenges under the same name, is taken by the API and the
+commands, and shown with the challenge. Type checkers know it as an argument of the client when it is in
+:class:`SettingOptions`, too. In help, the meaning of null follows ``null:``.
 """
 
 from __future__ import annotations
@@ -34,16 +35,37 @@ def _setting(label: str, description: str, **more: Any) -> Meta:
     return declare(ChallengeSetting(label=label, help=description, **more))
 
 
+#: Settings that each challenge has: only their defaults make them optional.
+Title = Annotated[str, _setting("Title", "Display name.", longest=200)]
+FinalSubmissions = Annotated[
+    int,
+    _setting(
+        "Final submissions",
+        "Number of a participant's submissions that the final results are chosen from.",
+        option="--final",
+        minimum=1,
+        maximum=100,
+    ),
+]
+Practice = Annotated[
+    bool, _setting("Practice after closing", "Whether submissions after closing are scored, unranked.")
+]
+Rewarded = Annotated[
+    bool, _setting("New bests earn credits", "Whether new bests earn credits.", option="--rewards")
+]
+
+
 class ChallengeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What organisers set of a challenge."""
 
-    title: Annotated[str, _setting("Title", "Display name.", longest=200)] = ""
+    title: Title = ""
     opens_at: Annotated[
         Time | None,
         _setting(
             "Opens",
-            "When it opens, such as 2027-06-01T08:00+02:00; null: from the start.",
+            "When it opens, such as 2027-06-01T08:00+02:00; null: open at once.",
             option="--opens",
+            none="now",
             empty="from the start",
         ),
     ] = None
@@ -77,24 +99,9 @@ class ChallengeSettings(msgspec.Struct, frozen=True, kw_only=True):
             maximum=10_000,
         ),
     ] = None
-    final_submissions: Annotated[
-        int,
-        _setting(
-            "Final submissions",
-            "Number of a participant's submissions that the final results are chosen from.",
-            option="--final",
-            minimum=1,
-            maximum=100,
-        ),
-    ] = 2
-    practice: Annotated[
-        bool,
-        _setting("Practice after closing", "Whether submissions after closing are scored, unranked."),
-    ] = False
-    rewarded: Annotated[
-        bool,
-        _setting("New bests earn credits", "Whether new bests earn credits.", option="--rewards"),
-    ] = False
+    final_submissions: FinalSubmissions = 2
+    practice: Practice = False
+    rewarded: Rewarded = False
     access: Annotated[
         str,
         _setting(

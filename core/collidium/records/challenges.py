@@ -8,7 +8,13 @@ from msgspec import Meta
 
 from collidium.records.base import Record, Time
 from collidium.records.benchmarks import Baseline
-from collidium.records.challenge_settings import ChallengeSettings
+from collidium.records.challenge_settings import (
+    ChallengeSettings,
+    FinalSubmissions,
+    Practice,
+    Rewarded,
+    Title,
+)
 from collidium.records.tasks import Phase, TaskCard
 
 State = Annotated[
@@ -36,8 +42,12 @@ class Challenge(Record, ChallengeSettings, frozen=True, kw_only=True):
     name: str
     task: str
     state: State
-    # The platform's setting, where the challenge has none.
-    submissions_per_day: Annotated[int, Meta(description="Submissions of a participant in a UTC day.")]  # pyright: ignore[reportGeneralTypeIssues]  # required here
+    # These are required here; a challenge without the first has the platform's setting.
+    submissions_per_day: Annotated[int, Meta(description="Submissions of a participant in a UTC day.")]  # pyright: ignore[reportGeneralTypeIssues]
+    title: Title  # pyright: ignore[reportGeneralTypeIssues]
+    final_submissions: FinalSubmissions  # pyright: ignore[reportGeneralTypeIssues]
+    practice: Practice  # pyright: ignore[reportGeneralTypeIssues]
+    rewarded: Rewarded  # pyright: ignore[reportGeneralTypeIssues]
     results_at: Annotated[
         Time | None, Meta(description="When final results were published; null: not yet.")
     ] = None

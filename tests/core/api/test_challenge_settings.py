@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_type_hints
 
+import msgspec
 import pytest
 from pydantic import ValidationError
 from tests.core.cli.conftest import Caller
@@ -74,6 +75,17 @@ def test_every_setting_is_shown_with_a_challenge() -> None:
     assert heading_rows(challenge).keys() == labels
     assert rows.keys() | labels | {"rules"} == {field.label.lower() for field in CHALLENGE_SETTINGS}
     assert as_json(challenge).keys() >= VALUES.keys()
+
+
+@pytest.mark.parametrize(
+    "name", ["title", "submissions_per_day", "final_submissions", "practice", "rewarded"]
+)
+def test_a_challenge_without_what_each_has_is_rejected(name: str) -> None:
+    found = as_json(ChallengeRecord(**VALUES, name=NAME, task="tracking", state="open"))
+    assert msgspec.convert(found, ChallengeRecord, strict=False).name == NAME
+    del found[name]
+    with pytest.raises(msgspec.ValidationError, match=name):
+        msgspec.convert(found, ChallengeRecord, strict=False)
 
 
 def test_every_setting_is_set_changed_and_recorded(fresh_platform: ServerProcess) -> None:

@@ -401,6 +401,11 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     assert "earns the reward" in run("tasks", "tracking").stdout
     unzoned = run("challenge", "edit", "course-1", "--closes", "2099-01-01T00:00")
     assert (unzoned.returncode, "no time zone" in unzoned.stderr) == (2, True)
+    assert "now: open at once" in run("challenge", "edit", "--help").stdout
+    for now in ("now", "never"):
+        run("challenge", "edit", "course-1", "--opens", "2098-01-01T00:00Z")
+        assert run.data("challenge", "edit", "course-1", "--opens", now)["state"] == "open"
+    assert run("challenge", "edit", "course-1", "--closes", "now").returncode == 2
     edited = run("challenge", "edit", "course-1", "--closes", "never", "--announce", "One day *more*.")
     assert "One day *more*." in edited.stdout, edited.stdout
     refreshed = run("challenge", "edit", "course-1", "--refresh-hidden", "0" * 12)
