@@ -1,4 +1,4 @@
-"""A column of a list of records, in every face."""
+"""A column of a list of records."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ class ListColumn(Generic[Row]):
     width: int | None = None
     #: Maximum width in the console; longer values are shortened in the middle.
     longest: int | None = None
+    #: By which templates give it markup of their own; it stays with another title.
+    name: str = ""
 
     def titled(self, title: str) -> ListColumn[Row]:
         """Return the column with another title."""

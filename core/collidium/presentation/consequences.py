@@ -1,8 +1,10 @@
-"""What an action does, as users and operators read it before they confirm it, in every face."""
+"""What an action does, as users and operators read it where they confirm it: command, console or page."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+
+from collidium.presentation.quantities import credits_text
 
 if TYPE_CHECKING:
     from collidium.records import Challenge, Evaluation, RosterEntry, SimulationRequest
@@ -36,14 +38,16 @@ def cancel_request(request: SimulationRequest, owner: str) -> str:
     """Describe what cancelling a request does; ``owner`` is who is refunded."""
     return (
         "Its job is stopped and makes no dataset. The unused part of the "
-        f"{request.credits_charged:,} credits is refunded to {owner}."
+        f"{credits_text(request.credits_charged)} is refunded to {owner}."
     )
 
 
 def cancel_model(run: Evaluation) -> str:
     """Describe what cancelling an evaluation does."""
     text = "It is not scored. Its owner can submit it again; it counts for the quota of the day."
-    return f"{text} The {run.price:,} credits are refunded if it is not running yet." if run.price else text
+    if not run.price:
+        return text
+    return f"{text} The price, {credits_text(run.price)}, is refunded if it is not running yet."
 
 
 def remove_member(challenge: Challenge, entry: RosterEntry) -> str:

@@ -1,6 +1,7 @@
 """The columns of leaderboards: what commands, console, pages and files show of a place, each in its order.
 
-A column that is in one of these lists is shown there; pages give some of them markup of their own.
+A column that is in one of these lists is shown there; the pages of leaderboards and results give some of them
+markup of their own, by name. Other pages have their columns in their templates.
 """
 
 from __future__ import annotations
@@ -35,19 +36,22 @@ def _verified(unverified: str) -> ListColumn[Place]:
         "verified",
         lambda place: place.verified_at,
         lambda place: texts.get(origin_of(place), unverified),
+        name="verified",
     )
 
 
 def _on_front(text: str) -> ListColumn[Place]:
-    return ListColumn("Pareto front", lambda place: text if place.pareto else None)
+    return ListColumn("Pareto front", lambda place: text if place.pareto else None, name="front")
 
 
 RANK: Final[ListColumn[Place]] = ListColumn(
-    "rank", lambda place: None if place.baseline else place.rank, right=True
+    "rank", lambda place: None if place.baseline else place.rank, right=True, name="rank"
 )
-ACCOUNT: Final[ListColumn[Place]] = ListColumn("account", name_text, longest=LONGEST_NAME)
-PARTICIPANT: Final[ListColumn[Place]] = ListColumn("account", participant_text)
-INTERVAL: Final[ListColumn[Place]] = ListColumn("interval of 95 %", lambda place: place.rank_low, right=True)
+ACCOUNT: Final[ListColumn[Place]] = ListColumn("account", name_text, longest=LONGEST_NAME, name="account")
+PARTICIPANT: Final[ListColumn[Place]] = ListColumn("account", participant_text, name="participant")
+INTERVAL: Final[ListColumn[Place]] = ListColumn(
+    "interval of 95 %", lambda place: place.rank_low, right=True, name="interval"
+)
 
 
 ABOUT_BASELINES: Final = "Baselines take no rank."

@@ -58,6 +58,13 @@ def amount_text(value: Decimal) -> str:
     return f"{value.normalize():,f}"
 
 
+def credits_text(value: Decimal | None) -> str:
+    """Format an amount of credits with its unit: ``1 credit``, ``2.5 credits``; None is a dash."""
+    if value is None:
+        return "—"
+    return f"{amount_text(value)} {'credit' if value == 1 else 'credits'}"
+
+
 def value_text(value: object) -> str:
     """Format a value by its type; None and an empty text are a dash."""
     if isinstance(value, bool):

@@ -23,7 +23,15 @@ from collidium.errors import (
 )
 from collidium.presentation import consequences, places
 from collidium.presentation.challenge_settings import heading_rows
-from collidium.presentation.quantities import amount_text, duration_text, size_text, value_text, written
+from collidium.presentation.quantities import (
+    amount_text,
+    credits_text,
+    duration_text,
+    size_text,
+    value_text,
+    written,
+)
+from collidium.presentation.requests import state_text
 from collidium.presentation.scores import origin_of, rank_text, score_text, team_word
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.assets import GUIDE, asset_address, guide_directory
@@ -40,10 +48,12 @@ NAVIGATION: Final = (
     ("/models", "Models"),
     ("/docs", "API"),
 )
-#: Formats of numbers, for all templates and their macros.
+#: Formats of numbers and states, for all templates and their macros.
 FILTERS: Final[Mapping[str, Callable[..., str]]] = {
     "amount": amount_text,
+    "credits": credits_text,
     "duration": duration_text,
+    "request_state": state_text,
     "shown": value_text,
     "size": size_text,
 }

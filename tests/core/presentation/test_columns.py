@@ -48,7 +48,7 @@ def test_a_page_shows_a_declared_column() -> None:
     macros: Any = templates.get_template("webapps/metrics.html").module
     assert macros.heading(SCORER) == "Scorer version"
     shown = macros.plain_cell(SCORER, place(scorer_version="<7>")).strip()
-    assert shown == '<td data-label="Scorer version">&lt;7&gt;</td>'
+    assert shown == '<td data-label="Scorer version"><bdi>&lt;7&gt;</bdi></td>'
 
 
 def test_columns_of_files_are_fields_of_results() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from jinja2 import Environment, PackageLoader
 
 from collidium.presentation.challenges import quota_text, split_texts
-from collidium.presentation.quantities import amount_text, time_until, written
+from collidium.presentation.quantities import amount_text, credits_text, time_until, written
 from collidium.presentation.scores import origin_of, rank_text, score_text
 from collidium.records import Place, Quota, Rescoring
 from collidium_plugins.webapps.rendering import FILTERS
@@ -58,6 +58,8 @@ def test_any_finite_number_can_be_written(value: float, error: float | None) -> 
 )
 def test_credits_are_written_exactly(value: str, wanted: str) -> None:
     assert amount_text(Decimal(value)) == wanted
+    assert credits_text(Decimal(value)) == f"{wanted} credits"
+    assert credits_text(Decimal("1.000")) == "1 credit"
 
 
 @pytest.mark.parametrize(
