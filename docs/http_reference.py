@@ -41,6 +41,10 @@ def _call(operation: Operation) -> Iterator[str]:
     described = operation.described
     yield from (f"### `{operation.method} {operation.path}`", "", described["summary"], "")
     yield from (described.get("description", "").strip(), "")
+    if operation.scopes:
+        yield from (f"**Scope** `{', '.join(operation.scopes)}`", "")
+    if operation.parameters:
+        yield from ("**Parameters**", "", *_table([field for _, field in operation.parameters]))
     for media, fields in operation.bodies:
         yield from (f"**Body** `{media}`", "", *_table(fields))
     for status, meaning, fields in operation.responses:
@@ -52,8 +56,10 @@ def _call(operation: Operation) -> Iterator[str]:
 
 def _table(fields: Sequence[Field]) -> Iterator[str]:
     if fields:
-        yield from ("| field | type | meaning |", "|---|---|---|")
+        yield from ("| field | type | limits | meaning |", "|---|---|---|---|")
     for field in fields:
-        text = " ".join(field.description.split()).replace("|", "\\|")
-        yield f"| `{field.name}` | {field.type} | {text} |"
+        limits, text = (
+            " ".join(one.split()).replace("|", "\\|") for one in (field.limits, field.description)
+        )
+        yield f"| `{field.name}` | {field.type} | {limits} | {text} |"
     yield ""

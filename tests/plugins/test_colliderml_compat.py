@@ -409,6 +409,16 @@ def test_the_public_datasets_with_the_platforms_tag_are_listed(caller: httpx.Cli
     assert caller.get("/v1/datasets").json() == [CONFIG]
 
 
+def test_calls_of_accounts_need_a_token_before_their_input(backend: Backend) -> None:
+    public = {"/healthz", "/v1/datasets", "/v1/benchmark/tasks"}
+    with backend.http("wrong") as wrong, httpx.Client(base_url=backend.url, trust_env=False) as anonymous:
+        for route in ROUTES:
+            if route.path not in public and not route.path.startswith("/v1/leaderboard/"):
+                for client in (anonymous, wrong):
+                    refused = client.request(route.method, f"{route.path}?limit=x", content=b"{")
+                    assert refused.status_code == 401, route
+
+
 def test_operator_calls_are_for_operators_alone(operator: httpx.Client, caller: httpx.Client) -> None:
     for route in ROUTES:
         if route.path.startswith("/admin/"):

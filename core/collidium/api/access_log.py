@@ -9,7 +9,7 @@ from typing import Final
 
 from quart import Quart, Response, g, request
 
-from collidium.errors import BadRequest, NotFound
+from collidium.errors import BadRequest, InvalidInput, NotFound
 from collidium.runtime import logs
 
 logger = logging.getLogger("collidium.access")
@@ -28,9 +28,7 @@ def install(app: Quart) -> None:
         logs.http_request_id.set(g.request_id)
         logs.account.set("")
         _reject_ambiguous()
-        # No name, id or cursor contains it, and PostgreSQL rejects it.
-        if "\0" in request.path or (request.query_string and "\0" in "".join(request.args.values())):
-            raise NotFound("no address here holds a null character")
+        _reject_null_characters()
 
     @app.after_request
     async def end(response: Response) -> Response:
@@ -44,6 +42,15 @@ def install(app: Quart) -> None:
             method, path = request.method[:20], request.path[:LOGGED_PATH]
             logger.info("%s %s %d %.1f ms", method, path, response.status_code, milliseconds)
         return response
+
+
+def _reject_null_characters() -> None:
+    """Raise NotFound and InvalidInput: no name, id or text contains one, and PostgreSQL rejects it."""
+    if "\0" in request.path:
+        raise NotFound("no path here holds a null character")
+    if request.query_string:
+        names = [name for name, value in request.args.items(multi=True) if "\0" in value]
+        InvalidInput.raise_for([{"field": name[:100], "detail": "it has a null character"} for name in names])
 
 
 def _reject_ambiguous() -> None:

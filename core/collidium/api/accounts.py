@@ -20,9 +20,9 @@ from collidium.api.answers import PageQuery, answer, answer_page, id_cursor
 from collidium.api.authentication import Caller, signed_in
 from collidium.api.context import platform
 from collidium.api.documented_errors import raises
-from collidium.api.schemas import HTTPS, Body, example, written_as
-from collidium.errors import Conflict, NotFound, RefusedError
-from collidium.outbox import LINK_PATH, LONGEST_URL, Kind, recipients
+from collidium.api.schemas import Body, example, written_as
+from collidium.errors import Conflict, NotFound, RefusedError, Unavailable
+from collidium.outbox import HTTPS, LINK_PATH, LONGEST_URL, Kind, recipients
 from collidium.outbox.recipients import Link
 from collidium.records import Account, Notifications, Transaction, Webhook, WebhookDelivery, WebhookRemoved
 
@@ -103,7 +103,7 @@ async def ledger_page(account_id: int, query: PageQuery) -> Response:
 @signed_in
 @validate_request(WebhookBody)
 @document_response(Webhook)
-@raises(Conflict)
+@raises(Conflict, Unavailable)
 async def set_webhook(caller: Caller, data: WebhookBody) -> Response:
     """Set the address that is notified of your requests; the first call creates a signing secret.
 

@@ -167,7 +167,7 @@ async def set_links(caller: Caller, submission_id: str, data: LinksBody) -> Resp
 @blueprint.post("/submissions/<submission_id>/withdraw")
 @signed_in
 @document_response(Submission)
-@raises(Conflict, Unavailable)
+@raises(Conflict)
 async def withdraw(caller: Caller, submission_id: str) -> Response:
     """Withdraw your submission permanently while its challenge is open; it loses its rank."""
     return answer(await rulings.withdraw(platform(), caller.account, submission_id))
@@ -175,6 +175,7 @@ async def withdraw(caller: Caller, submission_id: str) -> Response:
 
 async def submitted(caller: Caller, challenge: str, model_repo: str | None) -> Response:
     """Score the predictions of the request, or start a resumable upload."""
+    model_repo = model_repo or None
     if request.headers.get("Upload-Complete", "").strip() != "?0":
         return answer(await received_submission(caller, challenge, model_repo))
     headers = convert_headers(request.headers, UploadHeaders, RequestHeadersValidationError)
@@ -199,7 +200,7 @@ async def received_submission(
     extra_columns: ExtraColumns = "refuse",
 ) -> Receipt:
     """Score the predictions of the request; the form may also name the model's repository."""
-    submit.validated_links({"model_repo": model_repo or None})
+    submit.validated_links({"model_repo": model_repo})
     async with _received(caller, challenge, again=True) as (admission, predictions, fields):
         model_repo = model_repo or fields.get(model_repo_field) or None
         return await scored(caller, admission, predictions, model_repo, extra_columns)

@@ -14,7 +14,15 @@ from collidium.api.documented_errors import raises
 from collidium.api.openapi import event_answer
 from collidium.api.schemas import DatasetsQuery, EventQuery, ModelsQuery
 from collidium.challenges import truth_in_use
-from collidium.errors import NotFound, TooManyRequests, Unavailable, UnknownCursor, UpstreamError
+from collidium.errors import (
+    Conflict,
+    NotFound,
+    TooLarge,
+    TooManyRequests,
+    Unavailable,
+    UnknownCursor,
+    UpstreamError,
+)
 from collidium.event_display import Wanted
 from collidium.hub.models import ModelQuery
 from collidium.records import DatasetEntry, HubModel, RepoCard
@@ -48,7 +56,7 @@ async def datasets(query_args: DatasetsQuery) -> Response:
 @blueprint.get("/datasets/<config>/events/<event_id>")
 @event_answer
 @validate_querystring(EventQuery)
-@raises(UpstreamError, Unavailable)
+@raises(Conflict, TooLarge, UpstreamError, Unavailable)
 async def event(config: str, event_id: str, query_args: EventQuery) -> Response:
     """One event, with tables of one row per hit, cell, particle, track or jet.
 

@@ -29,7 +29,7 @@ from collidium.api import documented_errors
 from collidium.api.answers import JSON
 from collidium.api.authentication import scope_of
 from collidium.api.bodies.receive import FORM, PARTIAL
-from collidium.api.schemas import Problem
+from collidium.api.schemas import NO_NULL, Problem
 from collidium.overrides import quart_schema
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -170,6 +170,11 @@ class Provider(OpenAPIProvider):
         parameters, definitions = super().build_querystring_parameters(model)
         for parameter in parameters:
             parameter["required"] = model.model_fields[parameter["name"]].is_required()
+            schema = parameter["schema"]
+            forms = [schema, *schema.get("anyOf", ())]
+            is_text = any(form.get("type") == "string" for form in forms)
+            if is_text and not any(form.keys() & {"pattern", "enum", "format"} for form in forms):
+                schema["pattern"] = NO_NULL  # as of all addresses
         return parameters, definitions
 
     def build_headers_parameters(self, model: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:

@@ -19,7 +19,16 @@ from collidium.accounts import Sort
 from collidium.accounts.ledger import LARGEST
 from collidium.api.answers import PageQuery
 from collidium.api.declaration import declared_model
-from collidium.api.schemas import Body, Date, HubUsername, MySubmissionsQuery, Text, example, written_as
+from collidium.api.schemas import (
+    NO_NULL,
+    Body,
+    Date,
+    HubUsername,
+    MySubmissionsQuery,
+    Text,
+    example,
+    written_as,
+)
 from collidium.operations import Scope
 from collidium.operations.operators import CHALLENGE, NAME
 from collidium.records.challenge_settings import CHALLENGE_SETTINGS, PUBLIC_PERCENT
@@ -43,7 +52,7 @@ Amount = Annotated[
 
 
 #: A name or a version that is looked up.
-Name = Annotated[str, Field(pattern=r"^[^\x00]*$", max_length=64)]
+Name = Annotated[str, Field(pattern=NO_NULL, max_length=64)]
 
 
 class GrantBody(Body):

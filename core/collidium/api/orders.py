@@ -12,10 +12,10 @@ from collidium import simulations
 from collidium.api.context import platform
 from collidium.api.declaration import declared_model
 from collidium.api.problems import schema_refusal
-from collidium.api.schemas import HTTPS, example, written_as
+from collidium.api.schemas import example, written_as
 from collidium.errors import InvalidInput
 from collidium.order import ORDER_FIELDS, PRESETS, Order, order_of
-from collidium.outbox import LONGEST_URL
+from collidium.outbox import HTTPS, LONGEST_URL
 
 
 class OrderBody(BaseModel):
@@ -44,7 +44,7 @@ class _ByChannel(OrderBody):
 class _ByPreset(OrderBody):
     model_config = example({"preset": "ttbar-quick"})
 
-    preset: str = Field(description="One of GET /v1/presets.")
+    preset: str = Field(max_length=64, description="One of GET /v1/presets.")
 
 
 ChannelBody: Final = declared_model(

@@ -19,14 +19,18 @@ from pydantic import (
 from collidium.accounts.idempotency import KEY
 from collidium.api.answers import PageQuery
 from collidium.contracts.identity import USERNAME
+from collidium.outbox import HTTPS
 from collidium.records.challenge_settings import PUBLIC_PERCENT
 from collidium.records.evaluations import EvaluationState
-from collidium.submissions import submit, uploads
+from collidium.submissions import submit, teams, uploads
 
 HubUsername = Annotated[str, StringConstraints(pattern=f"^{USERNAME.pattern}$", max_length=96)]
 
-#: Free text; PostgreSQL cannot store null characters.
-Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$", min_length=1, max_length=1000)]
+#: PostgreSQL cannot store null characters.
+NO_NULL: Final = r"^[^\x00]*$"
+
+#: Free text.
+Text = Annotated[str, StringConstraints(pattern=NO_NULL, min_length=1, max_length=1000)]
 
 
 def _in_reach(moment: datetime) -> datetime:
@@ -37,10 +41,6 @@ def _in_reach(moment: datetime) -> datetime:
 
 #: A time with time zone, in a range that arithmetic and databases support.
 Date = Annotated[AwareDatetime, AfterValidator(_in_reach)]
-
-
-#: A web address that the domain parses further.
-HTTPS: Final = re.compile(r"https://[^\s#@]+")
 
 
 def written_as(pattern: re.Pattern[str]) -> dict[str, JsonValue]:
@@ -160,7 +160,7 @@ class RefreshBody(Body):
     model_config = example({"truth_version": "5f0c2b6a91d3"}, strict=True)
 
     truth_version: str = Field(
-        max_length=64, pattern=r"^[^\x00]*$", description="A truth that was imported with inputs of models."
+        max_length=64, pattern=NO_NULL, description="A truth that was imported with inputs of models."
     )
 
 
@@ -169,11 +169,7 @@ class DissolveBody(Body):
 
     model_config = example({"name": "Überflieger"}, strict=True)
 
-    name: str = Field(max_length=64, pattern=r"^[^\x00]*$", description="As on the leaderboard.")
-
-
-#: As spreadsheets do not run it; the domain also rejects invisible characters of Unicode.
-_TEAM_NAME: Final = re.compile(r" *[^=+@\s\x00-\x1f\x7f-][^\x00-\x1f\x7f]*")
+    name: str = Field(max_length=64, pattern=NO_NULL, description="As on the leaderboard.")
 
 
 class TeamBody(Body):
@@ -184,7 +180,7 @@ class TeamBody(Body):
     name: str = Field(
         max_length=64,
         description="Shown on the leaderboard; in any script, without invisible characters.",
-        json_schema_extra={"minLength": 1, **written_as(_TEAM_NAME)},
+        json_schema_extra={"minLength": 1, **written_as(teams.NAME)},
     )
 
 

@@ -6,6 +6,7 @@ from collidium.outbox.deliveries import backlog, log_of, overdue_seconds, prune
 from collidium.outbox.events import TYPES, Kind, announce
 from collidium.outbox.mail import LINK_PATH
 from collidium.outbox.webhooks import (
+    HTTPS,
     LONGEST_URL,
     canonical_url,
     find,
@@ -17,6 +18,7 @@ from collidium.outbox.webhooks import (
 )
 
 __all__ = [
+    "HTTPS",
     "LINK_PATH",
     "LONGEST_URL",
     "TYPES",

@@ -31,6 +31,8 @@ look_up: Final[Resolve] = LookUps().look_up
 LONGEST_URL: Final = 2000
 HTTPS_PORT: Final = 443
 LAST_PORT: Final = 65_535
+#: The form of what :func:`canonical_url` accepts, for documents: it also validates host, port and length.
+HTTPS: Final = re.compile(r"[Hh][Tt][Tt][Pp][Ss]://@?[^\s/?#@\x00-\x1f\x7f]+([/?][^#\x00-\x1f\x7f]*)?#?")
 #: A host's name, or an IPv4 address.
 _NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
 #: Timeout of the look-up of a host while a caller waits.

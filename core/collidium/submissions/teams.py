@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 #: Maximum length of a team's name.
 LONGEST_NAME: Final = 64
+#: The form of a team's name as it is sent, for documents: the domain strips it, and also rejects invisible
+#: characters of Unicode and words of mixed scripts.
+NAME: Final = re.compile(r"\s*[^=+@\s\x00-\x1f\x7f-]([^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f])?\s*")
 #: Maximum number of valid invitations of a team.
 MAX_INVITATIONS: Final = 50
 #: Prefix of names that teams get when an account is erased.

@@ -23,12 +23,14 @@ Schema = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a request body or of a response."""
+    """A parameter, or a field of a request body or of a response."""
 
     name: str
     type: str
     required: bool
     description: str
+    #: Its range, length, values and pattern; empty: any.
+    limits: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,10 @@ class Operation:
     method: str
     path: str
     described: Schema
+    #: The scopes that it requires of an operator.
+    scopes: Sequence[str]
+    #: Place and field of each parameter.
+    parameters: Sequence[tuple[str, Field]]
     #: Media type and fields of each accepted body.
     bodies: Sequence[tuple[str, Sequence[Field]]]
     #: Status, meaning and fields of each response of its own.
@@ -62,18 +68,26 @@ def sections(document: Schema) -> Sequence[tuple[str, str, Mapping[str, Sequence
     operations: dict[str, dict[str, list[Operation]]] = {credential: {} for credential in AUDIENCES}
     for path, methods in document["paths"].items():
         for method, described in methods.items():
-            (credential, *_) = next(iter(described.get("security", [])), {"": ()})
+            required = next(iter(described.get("security", [])), {"": ()})
+            ((credential, scopes),) = required.items()
             group = operations[credential].setdefault(described["tags"][0], [])
-            group.append(_operation(method, path, described, document))
+            group.append(_operation(method, path, described, scopes, document))
     return [(*AUDIENCES[credential], groups) for credential, groups in operations.items()]
 
 
-def _operation(method: str, path: str, described: Schema, document: Schema) -> Operation:
+def _operation(
+    method: str, path: str, described: Schema, scopes: Sequence[str], document: Schema
+) -> Operation:
     bodies = described.get("requestBody", {}).get("content", {})
     return Operation(
         method.upper(),
         path,
         described,
+        scopes,
+        [
+            (one["in"], _field(one["name"], one["schema"], one["required"], one.get("description"), document))
+            for one in described.get("parameters", ())
+        ],
         [(media, _unique(_fields(body["schema"], document))) for media, body in bodies.items()],
         [
             (status, response["description"], _unique(_response_fields(response, document)))
@@ -105,7 +119,12 @@ def _fields(schema: Schema, document: Schema) -> Iterator[Field]:
         yield from _fields(form, document)
     for name, field in schema.get("properties", {}).items():
         required = name in schema.get("required", ())
-        yield Field(name, _type(field), required, field.get("description", ""))
+        yield _field(name, field, required, field.get("description"), document)
+
+
+def _field(name: str, schema: Schema, required: bool, text: str | None, document: Schema) -> Field:
+    limits = "; ".join(dict.fromkeys(_limits(schema, document)))
+    return Field(name, _type(schema), required, text or "", limits)
 
 
 def _resolved(schema: Schema, document: Schema) -> Schema:
@@ -114,6 +133,25 @@ def _resolved(schema: Schema, document: Schema) -> Schema:
     kind, name = str(schema["$ref"]).split("/")[-2:]
     found: Schema = document["components"][kind][name]
     return found
+
+
+def _limits(schema: Schema, document: Schema) -> Iterator[str]:
+    """What a value may be: its range, its length, its values and its pattern, in backticks."""
+    schema = _resolved(schema, document)
+    for form in (*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else [])):
+        yield from _limits(form, document)
+    if "enum" in schema:
+        yield ", ".join(f"`{value}`" for value in schema["enum"])
+    for suffix, unit in (("imum", ""), ("Length", " characters"), ("Items", " items")):
+        lowest, highest = schema.get(f"min{suffix}"), schema.get(f"max{suffix}")
+        if lowest is not None and highest is not None:
+            yield f"{lowest} to {highest}{unit}"
+        elif highest is not None:
+            yield f"at most {highest}{unit}"
+        elif lowest is not None:
+            yield f"at least {lowest}{unit}"
+    if "pattern" in schema:
+        yield f"`{schema['pattern']}`"
 
 
 def _type(schema: Schema) -> str:

@@ -46,12 +46,14 @@ class Input:
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation of the document."""
+    """An operation of the document, with one of the kinds of bodies of JSON that it takes."""
 
     path: str
     method: str
     described: Schema
     document: Schema = field(repr=False)
+    #: The schema of its body of JSON; empty without one.
+    body: Schema = field(repr=False)
 
     @property
     def name(self) -> str:
@@ -95,12 +97,6 @@ class Operation:
     def media_type(self) -> str | None:
         """The media type of its body, None without one."""
         return next(iter(self._content), None)
-
-    @cached_property
-    def body(self) -> Schema:
-        """The schema of its body of JSON, the first of several; empty without one."""
-        schema = resolved(self._content.get(JSON, {}).get("schema", {}), self.document)
-        return next(iter(schema.get("anyOf", [schema])))
 
     @property
     def example(self) -> dict[str, Any] | None:
@@ -197,12 +193,21 @@ def _written(value: Any) -> str:
 
 
 def operations_of(document: Schema) -> list[Operation]:
-    """All operations of the document."""
+    """All operations of the document, one for each kind of body."""
     return [
-        Operation(path, method.upper(), described, document)
+        Operation(path, method.upper(), described, document, body)
         for path, methods in document["paths"].items()
         for method, described in methods.items()
+        for body in _bodies(described, document)
     ]
+
+
+def _bodies(described: Schema, document: Schema) -> Sequence[Schema]:
+    """The schemas of a body of JSON: an empty one without a body."""
+    content = described.get("requestBody", {}).get("content", {})
+    schema = resolved(content.get(JSON, {}).get("schema", {}), document)
+    alternatives: Sequence[Schema] = schema.get("anyOf", [schema])
+    return alternatives
 
 
 def resolved(schema: Schema, document: Schema) -> Schema:
@@ -221,11 +226,14 @@ def with_limits(document: Schema, limits: Mapping[str, Any]) -> Schema:
     """The document with the limits of orders that the server has, of ``GET /v1/limits``."""
     changed: Any = deepcopy(document)
     estimate = changed["paths"]["/v1/estimate"]["get"]["parameters"]
+    schemas = changed["components"]["schemas"]
     for properties in (
-        changed["components"]["schemas"]["ChannelBody"]["properties"],
+        schemas["ChannelBody"]["properties"],
+        schemas["PresetBody"]["properties"],
         {parameter["name"]: parameter["schema"] for parameter in estimate},
     ):
-        properties["channel"]["enum"] = limits["channels"]
+        if "channel" in properties:
+            properties["channel"]["enum"] = limits["channels"]
         for name in properties.keys() & {"events", "pileup", "seed"}:
             properties[name].update(limits[name])
     return changed
@@ -271,7 +279,7 @@ def _of_type(schema: Schema, example: Any) -> Iterator[Any]:
         yield from (*schema["enum"], "no-such-value")
     elif schema["type"] in {"integer", "number"}:
         least, most = schema.get("minimum", 0), schema.get("maximum", LARGE_NUMBER)
-        yield from (least - 1, least, most, most + 1)
+        yield from (least - 1, least, most, most + 1, example)
         if schema["type"] == "integer":
             yield from (least + 0.5, "many")
     elif schema["type"] == "boolean":

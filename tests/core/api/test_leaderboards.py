@@ -98,7 +98,7 @@ def test_history_falls_where_lower_is_better(anonymous: httpx.Client, ids: list[
     ("path", "status"),
     [
         (f"{HISTORY}?metric=beauty", 422),
-        (f"{HISTORY}?metric=%00", 404),
+        (f"{HISTORY}?metric=%00", 422),
         ("/v1/leaderboard/nothing/history", 404),
         (f"{BOARD}?hub_username=bea&pareto=true", 422),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,14 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from tests.counts import LONG
 
 from collidium.client.calls import Calls
+from collidium.contracts.identity import USERNAME
 from collidium.operations import Scope
+from collidium.outbox import HTTPS
+from collidium.submissions import teams
 from collidium.testing.server import ServerProcess
 
 from .conftest import ok
+from .contract import operations_of
 
 CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"
@@ -38,6 +43,34 @@ include-path-regex = "/(simulate|check|submit|from-hub|model)$"
 [operations.checks.not_a_server_error]
 expected-statuses = ["2xx", "4xx", "503"]
 """
+
+
+NO_NULL, NO_CONTROL = r"^[^\x00]*$", r"^[^\x00-\x1f\x7f]*$"
+TEXT = {"minLength": 1, "maxLength": 1000, "pattern": NO_NULL}
+REPO = f"{USERNAME.pattern}/{USERNAME.pattern}"
+#: By the name of a field of several operations, or by an operation and its field.
+LIMITS: dict[str, dict[str, Any]] = {
+    "limit": {"minimum": 1, "maximum": 1000},
+    "cursor": {"maxLength": 512, "pattern": NO_NULL},
+    "Idempotency-Key": {"pattern": r"^([\x21-\x7e]{1,128})$"},
+    "public_percent": {"minimum": 1, "maximum": 99},
+    "submissions_per_day": {"minimum": 1, "maximum": 10_000},
+    "title": {"maxLength": 200, "pattern": NO_CONTROL},
+    "rules": {"maxLength": 50_000, "pattern": NO_NULL},
+    "reason": TEXT,
+    "note": TEXT,
+    "announcement": TEXT,
+    "code_url": {"maxLength": 500, "pattern": f"^({HTTPS.pattern})$"},
+    "admin_daily days": {"minimum": 1, "maximum": 3660},
+    "models search": {"maxLength": 200, "pattern": NO_CONTROL},
+    "models tag": {"maxLength": 200, "pattern": NO_CONTROL},
+    "models task": {"pattern": r"^([a-z][a-z0-9_]{0,63})?$"},
+    "submit model_repo": {"maxLength": 200, "pattern": f"^(({REPO})?)$"},
+    "submit_from_hub model_repo": {"maxLength": 200, "pattern": f"^({REPO})$"},
+    "new_team name": {"minLength": 1, "maxLength": 64, "pattern": f"^({teams.NAME.pattern})$"},
+    "simulate preset": {"maxLength": 64},
+    "admin_add_members hub_usernames": {"minItems": 1, "maxItems": 500},
+}
 
 
 @pytest.mark.timeout(900)  # a minute of CPU, and six minutes where others take most of the machine
@@ -85,6 +118,28 @@ def test_the_document_is_valid_and_names_calls_as_the_client(document: Any) -> N
     assert sorted(names) == sorted(called - {"openapi"} | others)
     groups = {group["name"] for group in document["tags"]}
     assert all(operation["tags"] and set(operation["tags"]) <= groups for operation in operations)
+
+
+def test_limits_of_fields_are_these(document: Any) -> None:
+    """Those of many fields, by name and of all operations that have them, and some of one operation."""
+    found = defaultdict[str, list[Any]](list)
+    for operation in operations_of(document):
+        for one in operation.inputs:
+            if one.place != "path":
+                limits = [limits_of(one.schema)]
+                found[one.name] += limits
+                found[f"{operation.name} {one.name}"] += limits
+    assert {name: found[name] for name in LIMITS} == {
+        name: [limits] * len(found[name]) for name, limits in LIMITS.items() if found[name]
+    }
+
+
+def limits_of(schema: Any) -> dict[str, Any]:
+    """The limits of a value that is not null."""
+    kinds = {"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern"}
+    given = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
+    merged = dict(item for one in (schema, *given) for item in one.items())
+    return {name: value for name, value in merged.items() if name in kinds}
 
 
 def test_the_document_names_servers_and_credentials(document: Any) -> None:

@@ -84,7 +84,7 @@ def test_an_upload_in_parts_is_a_submission_as_any(
     platform: ServerProcess, alice: httpx.Client, oracle: pa.Table
 ) -> None:
     content = shuffled(oracle, 1)
-    where = begin(alice, content)
+    where = begin(alice, content, f"{SUBMIT}?model_repo=")
     for start in (0, 1000):
         assert append(alice, where, content[start : start + 1000], start, False).status_code == 204
     state = alice.head(where).headers

@@ -17,10 +17,13 @@ from typing import Any
 import httpx
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.core.cli.conftest import Caller
 from tests.waiting import eventually
 
-from collidium.submissions.teams import MAX_INVITATIONS
+from collidium.runtime import display_names
+from collidium.submissions.teams import LONGEST_NAME, MAX_INVITATIONS, NAME
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
@@ -286,6 +289,13 @@ def test_names_that_cannot_be_shown_are_refused(people: SignIn, admin: httpx.Cli
     answer = people("alice").post("/v1/challenges/named-teams/team", json={"name": name})
     assert answer.status_code == 422, answer.text
     assert people("alice").get("/v1/challenges/named-teams/teams").json() == []
+
+
+@given(st.text(max_size=64) | st.text("\t\x1f =+-@aé", max_size=8))
+def test_the_document_allows_every_name_that_teams_have(name: str) -> None:
+    stored = display_names.normalized(name)
+    if stored and display_names.problem(stored, LONGEST_NAME) is None:
+        assert NAME.fullmatch(name)
 
 
 def test_names_of_teams_differ_by_more_than_case(people: SignIn, where: str) -> None:

@@ -9,14 +9,14 @@ from ipaddress import IPv4Address, ip_address
 
 import pytest
 import trustme
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.core.outbox.conftest import HOST, Post, resolve_to_loopback
 from tests.core.outbox.receiver import Receiver, receiving
 
 from collidium import settings
 from collidium.errors import InvalidInput
-from collidium.outbox import canonical_url, require_reachable
+from collidium.outbox import HTTPS, canonical_url, require_reachable
 from collidium.runtime.public_addresses import is_public
 
 PUBLIC = ["8.8.8.8", "93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "2001:4860:4860::8888"]
@@ -126,6 +126,7 @@ DEFAULTS = settings.load()
 
 
 @given(st.text() | st.text("https:/.@[]%#?0123456789abcx\\ ", max_size=40).map("https://{}".format))
+@example("HTTPS://a.example/@user/a post?x=@#")
 async def test_any_text_is_taken_or_refused(url: str) -> None:
     try:
         kept = canonical_url(url)
@@ -134,6 +135,7 @@ async def test_any_text_is_taken_or_refused(url: str) -> None:
         return
     assert kept.startswith("https://")
     assert kept.isascii()
+    assert HTTPS.fullmatch(url), "the document has its form"
     assert canonical_url(kept) == kept
 
 

@@ -20,6 +20,9 @@ def test_every_operation_is_listed_with_its_fields(web: ServerProcess) -> None:
         assert f"<code>{field}</code>" in answer.text
     assert "<code>node_seconds</code> are those of one node" in answer.text  # as Markdown, not as text
     assert "`" not in answer.text
+    assert "Scope: <code>accounts</code>" in answer.text
+    for limit in ("1 to 1000", "at most 200 characters", "<code>open</code>, <code>members</code>"):
+        assert f": {limit}" in answer.text
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
 
 

@@ -28,7 +28,7 @@ from collidium.api.operator_schemas import (
     RefundsBody,
 )
 from collidium.api.schemas import IdempotencyHeaders
-from collidium.errors import Conflict, InvalidInput, Unavailable
+from collidium.errors import Conflict, InvalidInput
 from collidium.records import Account, AuditEntry, Banned, Frozen, Granted, Operator, Refunds, Transaction
 from collidium.simulations import refunds
 from collidium.submissions import rulings
@@ -49,7 +49,6 @@ async def grant(caller: OperatorCaller, data: GrantBody) -> Response:
 @validate_request(BanBody)
 @document_response(Banned)
 @idempotent
-@raises(Unavailable)
 async def ban(caller: OperatorCaller, data: BanBody) -> Response:
     """Ban or unban an account; an unknown name can be banned in advance."""
     account = await rulings.ban(platform(), data.hub_username, data.banned, data.note, **caller.audit)

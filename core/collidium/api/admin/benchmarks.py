@@ -35,7 +35,7 @@ from collidium.api.schemas import (
     RescoreBody,
 )
 from collidium.challenges import members, tasklist
-from collidium.errors import Conflict, NotFound, Unavailable
+from collidium.errors import Conflict, NotFound
 from collidium.model_runs import model_queue
 from collidium.operations import Scope
 from collidium.organising import changes, closing
@@ -212,7 +212,7 @@ async def roster(challenge: str, query_args: PageQuery) -> Response:
 @blueprint.get("/challenges/<challenge>/submissions/<submission_id>/standing")
 @document_response(Ranking)
 @by_operator
-@raises(Conflict, Unavailable)
+@raises(Conflict)
 async def preview_standing(caller: OperatorCaller, challenge: str, submission_id: str) -> Response:
     """Preview of disqualifying a submission, or of reinstating a disqualified one."""
     pays = caller.may(Scope.BENCHMARKS)
@@ -223,7 +223,6 @@ async def preview_standing(caller: OperatorCaller, challenge: str, submission_id
 @validate_request(DisqualifyBody)
 @document_response(Ranking)
 @idempotent
-@raises(Unavailable)
 async def disqualify(
     caller: OperatorCaller, challenge: str, submission_id: str, data: DisqualifyBody
 ) -> Response:
@@ -246,7 +245,6 @@ async def disqualify(
 @blueprint.post("/challenges/<challenge>/submissions/<submission_id>/reinstate")
 @document_response(Ranking)
 @idempotent
-@raises(Unavailable)
 async def reinstate(caller: OperatorCaller, challenge: str, submission_id: str) -> Response:
     """Rank a disqualified submission again."""
     pays = caller.may(Scope.BENCHMARKS)
