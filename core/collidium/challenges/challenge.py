@@ -20,7 +20,7 @@ from collidium.challenges.models import Challenge
 from collidium.database.statements import RowByKey
 from collidium.errors import Conflict, InvalidInput, NotFound
 from collidium.records import Announcement
-from collidium.scoring.truth.parts import Part
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.scoring.uncertainty import groups_of
 from collidium.truth import registry
 
@@ -118,7 +118,7 @@ def dates_refusal(row: Challenge, moment: datetime) -> str | None:
 
 def view(row: Challenge, platform: Platform, card: records.TaskCard | None = None) -> records.Challenge:
     """Return the public record of a row."""
-    part, settings = Part.of(row.truth_version), platform.settings
+    truth, settings = row.truth_version, platform.settings
     task = platform.tasks.things.get(row.task)
     own = task.card.title if task and row.name == row.task else row.name
     return records.Challenge.of(
@@ -126,8 +126,8 @@ def view(row: Challenge, platform: Platform, card: records.TaskCard | None = Non
         title=row.title or own,
         state=state_of(row, now()),
         results_at=row.ended_at,
-        phase=part.kind if part else None,
-        public_percent=part.public_percent if part else None,
+        phase=truth.kind if truth else None,
+        public_percent=truth.public_percent if truth else None,
         submissions_per_day=row.submissions_per_day or settings.submissions_per_day,
         announcements=tuple(Announcement(**one) for one in row.announcements),
         card=card,
@@ -183,24 +183,24 @@ async def count_part(row: Challenge, percent: int) -> None:
     await set_part(row, await public_part(row, percent))
 
 
-async def public_part(row: Challenge, percent: int) -> Part:
+async def public_part(row: Challenge, percent: int) -> ScoredTruth:
     """The public part of the events of a challenge; raises Conflict if they cannot be split."""
     if row.truth_version is None:
         raise Conflict(f"{row.name!r} has no truth: there is nothing to split")
     if row.closes_at is not None and row.closes_at <= now():
         raise Conflict(f"{row.name!r} has closed: it cannot be split any more")
-    if Part.of(row.truth_version) is not None:
+    if row.truth_version.kind is not None:
         raise Conflict(f"the events of {row.name!r} are split already ({row.truth_version})")
     truth = await registry.find(row.task, row.truth_version)
     if len(groups_of(truth.events)) < 2:
         raise Conflict(f"{row.name!r} has one event: it cannot be split")
-    return Part(row.truth_version, "public", percent)
+    return row.truth_version.part("public", percent)
 
 
-async def set_part(row: Challenge, part: Part) -> None:
+async def set_part(row: Challenge, part: ScoredTruth) -> None:
     """Score against a part of the truth from now on, with the files and floors of the whole."""
     await registry.add_part(row.task, part)
-    row.truth_version = str(part)
+    row.truth_version = part
     await row.save(update_fields=["truth_version", "changed_at"])
 
 

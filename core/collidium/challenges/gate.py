@@ -7,7 +7,7 @@ One rule for cards, quotas, pages, commands and refusals. Which accounts may sub
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -16,11 +16,11 @@ from tortoise.timezone import now
 from collidium.challenges import dates_refusal, is_draft, state_of
 from collidium.challenges.models import Challenge
 from collidium.errors import Conflict, Forbidden
-from collidium.scoring.truth.parts import Part, whole
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
     from collidium.plugins import Provided
+    from collidium.scoring.truth.parts import ScoredTruth
 
 
 #: Why a listed task is not there: a server loads plugins when it starts.
@@ -71,12 +71,12 @@ def _refusal(
     return None
 
 
-def scored_version(row: Challenge, moment: datetime) -> str | None:
+def scored_version(row: Challenge, moment: datetime) -> ScoredTruth | None:
     """The truth that a submission of a moment is scored against: for practice the public part."""
     version = row.truth_version
-    part = Part.of(version)
-    is_practice = part is not None and state_of(row, moment) == "practice"
-    return str(replace(part, kind="public")) if part is not None and is_practice else version
+    if version is not None and version.public is not None and state_of(row, moment) == "practice":
+        return version.public
+    return version
 
 
 # -- what other challenges hold back -----------------------------------------------------------------------
@@ -91,8 +91,8 @@ async def _holding(tasks: Collection[str]) -> list[Challenge]:
     ).order_by("name")
 
 
-def _revealed(holders: Iterable[Challenge], task: str, name: str, version: str) -> list[Challenge]:
-    held = [(other, Part.of(other.truth_version)) for other in holders]
+def _revealed(holders: Iterable[Challenge], task: str, name: str, version: ScoredTruth) -> list[Challenge]:
+    held = [(other, other.truth_version) for other in holders]
     return [
         other
         for other, part in held
@@ -100,28 +100,27 @@ def _revealed(holders: Iterable[Challenge], task: str, name: str, version: str) 
     ]
 
 
-def _reveals(version: str, held: Part) -> bool:
+def _reveals(version: ScoredTruth, held: ScoredTruth) -> bool:
     """Whether scores against a version reveal what a public part holds back.
 
     Of two public parts of a truth, the larger contains the smaller.
     """
-    shown = Part.of(version)
-    is_within = shown and shown.kind == "public" and shown.public_percent <= held.public_percent
-    return whole(version) == held.truth and not is_within
+    is_within = version.is_public and (version.public_percent or 0) <= (held.public_percent or 0)
+    return version.whole == held.whole and not is_within
 
 
-async def revealed_by(row: Challenge, version: str) -> list[Challenge]:
+async def revealed_by(row: Challenge, version: ScoredTruth) -> list[Challenge]:
     """The other running challenges whose held-back events scores against ``version`` would reveal."""
     return _revealed(await _holding({row.task}), row.task, row.name, version)
 
 
-async def is_held_back(task: str, version: str) -> bool:
+async def is_held_back(task: str, version: ScoredTruth) -> bool:
     """Whether a running challenge holds back events of a truth."""
-    public = f"{whole(version)}-public"
+    public = f"{version.whole}-public"
     return await Challenge.exists(task=task, ended_at__isnull=True, truth_version__startswith=public)
 
 
-async def require_concealed(row: Challenge, version: str) -> None:
+async def require_concealed(row: Challenge, version: ScoredTruth) -> None:
     """Raise Conflict if scores would reveal events that another challenge holds back."""
     if others := await revealed_by(row, version):
         raise Conflict(f"{row.name} accepts no submissions: {_held_back_by(others)}")
@@ -141,29 +140,30 @@ def _held_back_by(others: Sequence[Challenge]) -> str:
 # -- what a split closes -----------------------------------------------------------------------------------
 
 
-async def sharing(task: str, name: str, version: str) -> list[Challenge]:
+async def sharing(task: str, name: str, version: ScoredTruth) -> list[Challenge]:
     """The other challenges that score, or will score, against a truth or a part of it."""
-    rows = await Challenge.filter(task=task, truth_version__startswith=whole(version)).order_by("name")
+    rows = await Challenge.filter(task=task, truth_version__startswith=version.whole).order_by("name")
     return [
         row
         for row in rows
         if row.name != name
-        and whole(row.truth_version or "") == whole(version)
+        and row.truth_version is not None
+        and row.truth_version.whole == version.whole
         and (row.listed or is_draft(row))
         and state_of(row, now()) != "closed"
     ]
 
 
-async def closed_by(task: str, name: str, part: Part) -> list[Challenge]:
+async def closed_by(task: str, name: str, part: ScoredTruth) -> list[Challenge]:
     """The other challenges that accept no submissions while ``name`` counts a public part of their truth."""
-    others = await sharing(task, name, part.truth)
-    return [row for row in others if _reveals(scored_version(row, now()) or "", part)]
+    others = await sharing(task, name, part)
+    scored = [(row, scored_version(row, now())) for row in others]
+    return [row for row, version in scored if version is not None and _reveals(version, part)]
 
 
 async def require_unshared(row: Challenge) -> None:
     """Raise Forbidden if another challenge scores against the truth of this one."""
-    others = await sharing(row.task, row.name, row.truth_version or "")
-    if others:
+    if row.truth_version is not None and (others := await sharing(row.task, row.name, row.truth_version)):
         names = ", ".join(other.name for other in others if not is_draft(other)) or "another challenge"
         raise Forbidden(
             f"{row.name} may be split only where nothing else scores on its truth, and {names} does: "
@@ -173,9 +173,9 @@ async def require_unshared(row: Challenge) -> None:
 
 async def require_no_longer_closed(row: Challenge, closes_at: datetime | None) -> None:
     """Raise Forbidden if a later end of this challenge would close others for longer."""
-    part = Part.of(row.truth_version)
+    part = row.truth_version
     is_later = row.closes_at is not None and (closes_at is None or closes_at > row.closes_at)
-    if part is None or part.kind != "public" or row.ended_at is not None or not is_later:
+    if part is None or not part.is_public or row.ended_at is not None or not is_later:
         return
     if others := await closed_by(row.task, row.name, part):
         names = ", ".join(other.name for other in others if not is_draft(other)) or "another challenge"

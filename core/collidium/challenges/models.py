@@ -10,6 +10,9 @@ from typing import Any
 from tortoise import fields
 from tortoise.models import Model
 
+from collidium.scoring.truth.parts import ScoredTruth
+from collidium.truth.columns import ScoredTruthField
+
 
 class Challenge(Model):
     """A task, its truth and its leaderboard. Each task has one of its own name, which has no dates."""
@@ -43,7 +46,7 @@ class Challenge(Model):
     # When teams are fixed; None: when it closes.
     teams_frozen_at = fields.DatetimeField(null=True)
     # The truth that submissions are scored against; None until one is imported.
-    truth_version = fields.CharField(max_length=64, null=True)
+    truth_version = ScoredTruthField[ScoredTruth | None](null=True)
     # Increases with every change of the leaderboard; identifies its version together with the truth.
     revision = fields.BigIntField(default=0)
     changed_at = fields.DatetimeField(auto_now=True)

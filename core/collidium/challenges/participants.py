@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from tortoise import fields
-from tortoise.models import Model
+from collidium.database import ValueField
 
 _KINDS: Final = ("account", "team", "baseline")
 
@@ -59,24 +58,11 @@ class Participant:
         raise ValueError(f"{text!r} is no participant")
 
 
-class ParticipantField(fields.Field[Participant]):
-    """A column with a participant, whose text is made and parsed here alone.
+class ParticipantField(ValueField[Participant]):
+    """A column with a participant. Leaderboards are partitioned by it."""
 
-    It is one column, as leaderboards are partitioned by it, and indexes and uniqueness compare it.
-    """
+    max_length = 48
 
-    SQL_TYPE = "VARCHAR(48)"
-
-    def to_db_value(self, value: Participant, instance: type[Model] | Model) -> str:
-        """Return the text of a participant."""
-        return str(value)
-
-    def to_python_value(self, value: Any) -> Any:
+    def parse(self, text: str) -> Participant:
         """Return the participant of a text."""
-        return Participant.parse(value) if isinstance(value, str) else value
-
-    def describe(self, serializable: bool) -> dict[str, Any]:
-        """Return the description by which migrations compare it: for them it is a column of text."""
-        text = fields.CharField(max_length=48).describe(serializable)
-        same = ("field_type", "constraints", "db_field_types")
-        return super().describe(serializable) | {name: text[name] for name in same}
+        return Participant.parse(text)

@@ -28,7 +28,6 @@ from collidium.inference.sandbox import MAX_MODEL_BYTES
 from collidium.platform import Platform
 from collidium.plugins import DISTRIBUTION
 from collidium.records import PUBLIC_TRUTH, EvalEvents, Metric, PredictionColumn, TaskCard, TaskStatus
-from collidium.scoring.truth.parts import Part
 from collidium.truth import registry
 from collidium.truth.published_data import shown_data
 
@@ -120,7 +119,6 @@ def _status(tasks: Provided[Task], name: str, row: Challenge | None, refusal: Re
     reason = refusal.reason + _ADVICE.get(refusal.cause, "").format(name) if refusal else None
     task = tasks.things.get(name)
     truth = row.truth_version if row is not None else None
-    part = Part.of(truth)
     return TaskStatus(
         name=name,
         title=task.card.title if task else name,
@@ -129,8 +127,8 @@ def _status(tasks: Provided[Task], name: str, row: Challenge | None, refusal: Re
         distribution=tasks.distributions.get(name),
         scorer_version=task.version if task else None,
         truth_version=truth,
-        phase=part.kind if part else None,
-        public_percent=part.public_percent if part else None,
+        phase=truth.kind if truth else None,
+        public_percent=truth.public_percent if truth else None,
         reason=reason,
     )
 

@@ -9,7 +9,7 @@ from collidium import challenges
 from collidium.challenges.models import Challenge
 from collidium.database import transactional
 from collidium.errors import Conflict
-from collidium.scoring.truth.parts import Part, whole
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.truth import draw_seeds, earlier, evaluated, registry
 from collidium.truth.importing import ImportOptions, prepare
 
@@ -52,7 +52,7 @@ async def import_truth(
 @transactional
 async def keep(prepared: PreparedTruth, *, current: bool, public: bool) -> TruthRecord:
     """Keep a prepared truth; raises Conflict as :func:`import_truth`."""
-    name, version = prepared.manifest["task"], prepared.manifest["version"]
+    name, version = prepared.manifest["task"], ScoredTruth(prepared.manifest["version"])
     if public and (current or (name, version) in await versions()):
         raise Conflict(f"challenges score against truth {version!r}: its events are hidden, not public")
     kept = await registry.keep(prepared, public=public)
@@ -61,20 +61,20 @@ async def keep(prepared: PreparedTruth, *, current: bool, public: bool) -> Truth
     return replace(kept, current=current)
 
 
-async def _make_current(name: str, version: str) -> None:
+async def _make_current(name: str, version: ScoredTruth) -> None:
     await Challenge.bulk_create([Challenge(name=name, task=name, listed=False)], ignore_conflicts=True)
     row = await challenges.locked(name)
-    if row.truth_version is None or whole(row.truth_version) != version:  # otherwise a part of it counts
+    if row.truth_version is None or row.truth_version.whole != version:  # otherwise a part of it counts
         # Closing was about the older truth.
         row.truth_version, row.closes_at, row.ended_at = version, None, None
         await row.save(update_fields=["truth_version", "closes_at", "ended_at", "changed_at"])
 
 
-async def versions(*, listed: bool | None = None) -> set[tuple[str, str]]:
+async def versions(*, listed: bool | None = None) -> set[tuple[str, ScoredTruth]]:
     """Task and whole version of each truth that challenges (``listed``: listed ones) score against."""
     filters = {} if listed is None else {"listed": listed}
     rows = await Challenge.filter(truth_version__not_isnull=True, **filters)
-    return {(row.task, whole(row.truth_version)) for row in rows if row.truth_version is not None}
+    return {(row.task, row.truth_version.whole) for row in rows if row.truth_version is not None}
 
 
 async def list_truths() -> list[TruthRecord]:
@@ -91,8 +91,8 @@ async def stored_files() -> dict[str, str]:
 async def with_public_draws() -> list[str]:
     """The task and version of each truth that challenges score against by public draws."""
     rows = await Challenge.filter(truth_version__not_isnull=True)
-    counts = {(row.task, row.truth_version) for row in rows}
-    counts |= {(row.task, str(part.final)) for row in rows if (part := Part.of(row.truth_version))}
+    found = ((row.task, row.truth_version) for row in rows)
+    counts = {(task, one) for task, truth in found if truth for one in (truth, truth.final) if one}
     return sorted(f"{task} {version}" for task, version in await draw_seeds.public() & counts)
 
 

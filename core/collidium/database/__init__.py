@@ -30,10 +30,12 @@ from collidium.database.statements import (
     together,
     unsaved,
 )
+from collidium.database.value_fields import ValueField
 
 __all__ = [
     "APP",
     "Statement",
+    "ValueField",
     "applied_at",
     "check",
     "config",

@@ -26,7 +26,6 @@ from collidium.model_runs.models import Evaluation
 from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import WakeSignal
-from collidium.scoring.truth.parts import Part
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -174,9 +173,8 @@ async def run_again(row: Evaluation) -> None:
 
 def runs_on(challenge: Challenge, truth_version: str) -> bool:
     """Whether a challenge still runs models on these events, which it counts or holds back."""
-    part = Part.of(challenge.truth_version)
-    held_back = str(part.final) if part else None
-    return challenge.ended_at is None and truth_version in {challenge.truth_version, held_back}
+    counts = challenge.truth_version
+    return challenge.ended_at is None and truth_version in {counts, counts.final if counts else None}
 
 
 async def received_since(

@@ -16,17 +16,17 @@ from collidium.database import in_chunks
 from collidium.inference.messages import Code
 from collidium.model_runs import model_queue
 from collidium.model_runs.models import Evaluation
-from collidium.scoring.truth.parts import events_of, whole
 from collidium.truth import registry
 
 if TYPE_CHECKING:
     from collidium.challenges import Challenge
+    from collidium.scoring.truth.parts import ScoredTruth
     from collidium.submissions.models import Submission
 
 
-async def predictions_on(truth_version: str, submission_ids: Iterable[str]) -> dict[str, Evaluation]:
+async def predictions_on(truth_version: ScoredTruth, submission_ids: Iterable[str]) -> dict[str, Evaluation]:
     """By submission, the scored evaluation that ran its model on all of these events."""
-    versions = (truth_version, whole(truth_version))
+    versions = (truth_version, truth_version.whole)
     scored = Evaluation.filter(truth_version__in=versions, state="scored")
     return {
         str(row.submission_id): row
@@ -35,7 +35,7 @@ async def predictions_on(truth_version: str, submission_ids: Iterable[str]) -> d
     }
 
 
-async def not_queued(rows: Iterable[Submission], truth_version: str) -> list[Submission]:
+async def not_queued(rows: Iterable[Submission], truth_version: ScoredTruth) -> list[Submission]:
     """The submissions of ``rows`` whose models are not queued for these events yet."""
     models = [row for row in rows if row.evaluation_id is not None]
     done = await predictions_on(truth_version, [row.id for row in models])
@@ -72,7 +72,7 @@ async def why_not_run(submission_id: str, truth_version: str) -> tuple[str, bool
 async def queue(
     challenge: Challenge,
     rows: Iterable[Submission],
-    truth_version: str,
+    truth_version: ScoredTruth,
     *,
     timed_anew: bool,
     public_for: Decimal | None = None,
@@ -82,7 +82,7 @@ async def queue(
     Each is run once on these events. With ``timed_anew`` its speed is measured again. ``public_for`` is the
     price of a run on public events; None for hidden events. Raises PaymentRequired.
     """
-    events = (await registry.find(challenge.task, whole(truth_version))).events
+    events = (await registry.find(challenge.task, truth_version.whole)).events
     wanted = await not_queued(rows, truth_version)
     for submission in wanted:
         first = await Evaluation.get(id=submission.evaluation_id)
@@ -100,7 +100,7 @@ async def queue(
                 "detail": "",
                 "received_at": now(),
                 **dict.fromkeys(("checking_at", "running_at", "ended_at", "predictions")),
-                "events": sum(map(len, events_of(truth_version, events))),
+                "events": sum(map(len, truth_version.events_of(events))),
                 "events_done": 0,
                 "timed": [] if timed_anew else first.timed,
                 "price": Decimal(0),

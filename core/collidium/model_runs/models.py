@@ -12,6 +12,8 @@ from tortoise import fields
 from tortoise.models import Model
 
 from collidium.challenges import ParticipantField
+from collidium.scoring.truth.parts import ScoredTruth
+from collidium.truth.columns import ScoredTruthField
 
 
 class Evaluation(Model):
@@ -31,7 +33,7 @@ class Evaluation(Model):
     model_repo = fields.CharField(max_length=200, null=True)
     model_claim = fields.CharField(max_length=16, null=True)
     scorer_version = fields.CharField(max_length=32)
-    truth_version = fields.CharField(max_length=64)
+    truth_version = ScoredTruthField[ScoredTruth]()
     # ``received``, ``checking``, ``running``, ``scored``, ``failed``, ``cancelled``.
     state = fields.CharField(max_length=16, default="received")
     # The code of a failure.

@@ -17,7 +17,7 @@ from collidium.database import transactional
 from collidium.errors import Conflict, NotFound
 from collidium.records.challenge_settings import CHALLENGE_SETTINGS
 from collidium.runtime import display_names
-from collidium.scoring.truth.parts import Part, whole
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.submissions.models import Submission, TeamMember
 from collidium.truth import registry
 
@@ -78,18 +78,18 @@ def problems_of_new(name: str, fields: Mapping[str, Any]) -> Iterator[tuple[str,
     yield from _problems(None, fields)
 
 
-async def _truth_of(task: str, version: str | None) -> str:
+async def _truth_of(task: str, version: str | None) -> ScoredTruth:
     """The given version, by default that of the task's own challenge; always a whole truth."""
     if version is not None:
-        return str((await registry.find_whole(task, version)).version)
+        return (await registry.find_whole(task, version)).version
     own = await Challenge.get_or_none(name=task)
     if own is None or own.truth_version is None:
         raise Conflict(f"task {task!r} has no truth: collidium truth import {task} --from ...")
-    return whole(own.truth_version)
+    return own.truth_version.whole
 
 
 @transactional
-async def set_truth(name: str, version: str, percent: int | None) -> None:
+async def set_truth(name: str, version: ScoredTruth, percent: int | None) -> None:
     """Set the truth of a draft without one, and its public part; raises NotFound, and Conflict."""
     row = await locked(name)
     if row.truth_version is None:
@@ -130,12 +130,12 @@ async def preview_split(
         raise await challenges.unknown(name)
     if row is None:
         platform.tasks.find(task or "")
-        version: str | None = await _truth_of(task or "", truth_version)
+        version = await _truth_of(task or "", truth_version)
         row = Challenge(name=name, task=task, truth_version=version)
     if row.truth_version is None:
         raise Conflict(f"{name!r} has no truth: there is nothing to split")
     others = await gate.sharing(row.task, name, row.truth_version)
-    part = Part(whole(row.truth_version), "public", percent)
+    part = row.truth_version.part("public", percent)
     closed = await gate.closed_by(row.task, name, part)
     return records.SplitPreview(
         challenge=name,
@@ -244,7 +244,7 @@ def _problems(row: Challenge | None, fields: Mapping[str, Any]) -> Iterator[tupl
 
 
 def _how_to_reopen(row: Challenge) -> str:
-    if row.ended_at is not None and Part.of(row.truth_version) is not None:
+    if row.ended_at is not None and row.truth_version is not None and row.truth_version.kind is not None:
         return "with its final results it stays closed: make another challenge of the same truth"
     return f"to open it again: collidium challenge reopen {row.name} --closes DATE"
 

@@ -25,7 +25,6 @@ from collidium.errors import Conflict
 from collidium.model_runs import model_queue, model_reruns
 from collidium.runtime import failpoints
 from collidium.runtime.waiting import WakeSignal
-from collidium.scoring.truth.parts import Part
 from collidium.submissions import notices, replay, rescoring, scores, waiting
 from collidium.submissions.models import Submission
 
@@ -76,12 +75,12 @@ async def shown(platform: Platform, name: str) -> records.Challenge:
 
 async def _results_wait_for(platform: Platform, row: Challenge) -> list[Challenge]:
     """The challenges that end later or never and hold back events that these results would reveal."""
-    part = Part.of(row.truth_version)
-    if row.ended_at is not None or part is None:
+    final = row.truth_version and row.truth_version.final
+    if row.ended_at is not None or not final:
         return []
     return [
         other
-        for other in await gate.revealed_by(row, str(part.final))
+        for other in await gate.revealed_by(row, final)
         if await _is_awaited(other, platform)
         and not (row.closes_at and other.closes_at and now() < other.closes_at <= row.closes_at)
     ]
@@ -106,10 +105,10 @@ async def reopen(
     """
     row, moment = await challenges.locked(name), now()
     challenges.require_future(closes_at, moment)
-    part = Part.of(row.truth_version)
-    if row.ended_at is not None and part is not None:
+    final = row.truth_version and row.truth_version.final
+    if row.ended_at is not None and final:
         raise Conflict(f"{name!r} cannot be opened again: final results came on {row.ended_at:%Y-%m-%d}")
-    if part is not None and await model_reruns.has_run(name, str(part.final)):
+    if final and await model_reruns.has_run(name, final):
         raise Conflict(f"{name!r} cannot be opened again: models are run on the events that were held back")
     if await Submission.exists(challenge=name, standing="practice"):
         raise Conflict(f"{name!r} cannot be opened again: there are submissions for practice")
@@ -136,10 +135,9 @@ async def end(platform: Platform, name: str) -> bool:
     row = await challenges.get(name)
     if row.ended_at is not None or await _is_awaited(row, platform):
         return row.ended_at is not None
-    part = Part.of(row.truth_version)
     target = None
-    if part is not None:
-        target = replay.ReplayTarget(name, platform.tasks.find(row.task), str(part.final))
+    if row.truth_version is not None and (final := row.truth_version.final) is not None:
+        target = replay.ReplayTarget(name, platform.tasks.find(row.task), final)
         if await waiting.is_paused(target):
             return False
     problems: dict[str, str] = {}
@@ -192,7 +190,7 @@ async def _end_once(
         return True
     if await _is_awaited(row, platform):
         return False
-    if target is not None and (part := Part.of(row.truth_version)) is not None and part.kind == "public":
+    if target is not None and row.truth_version is not None and (final := row.truth_version.held_back):
         if await _results_wait_for(platform, row):
             return False  # the held-back events of another challenge would be revealed
         chosen, left_out = await _final(row, target)
@@ -201,7 +199,7 @@ async def _end_once(
         unranked = {"standing": "not_final", "rank_score": None, "represents": False}
         for ids in in_chunks(left_out):
             await Submission.filter(id__in=ids).update(**unranked)
-        await challenges.set_part(row, part.final)
+        await challenges.set_part(row, final)
         plan = replay.Replay(platform.settings, target, problems, CALENDAR, "end_challenge")
         await replay.run(plan, apply=True)
         await waiting.forget(target)

@@ -63,7 +63,16 @@ class Record(msgspec.Struct, frozen=True):
 
 
 _NOTHING: Final = object()
-_ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
+
+
+def _as_text(value: Any) -> str:
+    """Return the plain text of a value that is a text with a class of its own."""
+    if isinstance(value, str):
+        return str(value)
+    raise NotImplementedError(f"{type(value).__name__} is no type of JSON")
+
+
+_ENCODER: Final = msgspec.json.Encoder(decimal_format="number", enc_hook=_as_text)
 
 
 def encode(value: Record | Sequence[Record]) -> bytes:

@@ -39,7 +39,7 @@ from collidium.scoring.span import Conclusion, Disordered, ScoringJob, Selection
 from collidium.scoring.uncertainty import PUBLIC_SEED, Replicates, groups_of
 
 if TYPE_CHECKING:
-    from collidium.scoring.truth.parts import Part
+    from collidium.scoring.truth.parts import ScoredTruth
     from collidium.scoring.truth.versions import Truth
 
 logger = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ async def evaluate(
     progress: Progress | None = None,
     job_rows: int | None = None,
     extra_columns: ExtraColumns = "refuse",
-    part: Part | None = None,
+    part: ScoredTruth | None = None,
     seeds: Seeds = PUBLIC_SEEDS,
     files: Mapping[Path, StoredFile] | None = None,
 ) -> ScoringResult:
@@ -153,7 +153,7 @@ class _Evaluation:
     path: Path
     progress: Progress | None
     extra_columns: ExtraColumns
-    part: Part | None
+    part: ScoredTruth | None
     seeds: Seeds
 
     async def inspect(self, job_rows: int | None) -> Plan:
@@ -211,14 +211,15 @@ class _Evaluation:
 
     def _selections(self) -> list[Selection]:
         """The groups of events that count, then those that are held back, if any."""
-        if self.part is None:
+        if self.part is None or self.part.kind is None:
             return [Selection(seed=self.seeds.counts)]
-        parts = [self.part, self.part.final] if self.part.kind == "public" else [self.part]
+        parts = [self.part, self.part.held_back]
         count = len(groups_of(self.truth.events))
         seeds = self.seeds.counts, self.seeds.held_back
         return [
             Selection(part.groups(count), lenient=part.kind == "final", seed=seed)
-            for part, seed in zip(parts, seeds, strict=False)
+            for part, seed in zip(parts, seeds, strict=True)
+            if part is not None
         ]
 
     def _left_out(self, rows: int) -> list[str]:

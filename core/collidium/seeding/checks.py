@@ -26,7 +26,7 @@ from collidium.pipelines.choice import BUILT_IN, NONE, choose
 from collidium.plugins import DISTRIBUTION
 from collidium.presentation.challenges import closing_text
 from collidium.records import SplitPreview
-from collidium.scoring.truth.parts import Part, whole
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.seeding import access
 from collidium.seeding.access import ACCOUNT
 from collidium.seeding.plan import ChallengeEvents, Source
@@ -200,7 +200,7 @@ async def closing_texts(seeding: Seeding) -> AsyncIterator[str]:
         is_same = replace(events, public_percent=percent) == draft.events
         if name == draft.name or not is_same or row is None or row.truth_version is None:
             continue
-        part = Part(whole(row.truth_version), "public", percent)
+        part = row.truth_version.part("public", percent)
         closed = [one.name for one in await gate.closed_by(events.task, draft.name, part)]
         if closed:
             until = draft.fields.get("closes_at")
@@ -228,7 +228,7 @@ async def prepare(seeding: Seeding, draft: Draft) -> None:
     )
 
 
-async def set_truth(draft: Draft, version: str) -> None:
+async def set_truth(draft: Draft, version: ScoredTruth) -> None:
     """Score the challenge against this truth, with its public part."""
     await changes.set_truth(draft.name, version, draft.events.public_percent)
 

@@ -19,7 +19,6 @@ from collidium import accounts, challenges, operations
 from collidium.challenges import Challenge
 from collidium.database import applied_at, transactional
 from collidium.model_runs import Evaluation, model_queue
-from collidium.scoring.truth.parts import whole
 from collidium.submissions import replay, scores
 from collidium.submissions.models import Rescoring, Submission
 from collidium.submissions.replay import ReplayTarget
@@ -112,7 +111,7 @@ def _why_not(model: Evaluation, challenge: Challenge | None) -> str:
 
 
 async def _places(challenge: Challenge, task: Task) -> list[TakenPlace]:
-    target = ReplayTarget(challenge.name, task, str(challenge.truth_version))
+    target = ReplayTarget.current(challenge, task)
     rows = [row for row in await replay.submissions_to(challenge.name) if row.standing == "ranked"]
     placed = {
         (row.account_id, row.sha256)
@@ -136,7 +135,7 @@ def _was_left(row: Submission, target: ReplayTarget, *, any_placed: bool) -> boo
         return False
     if row.truth_version == target.truth_version:
         return row.rank_score is None
-    return any_placed and whole(row.truth_version) == whole(target.truth_version)
+    return any_placed and row.truth_version.whole == target.truth_version.whole
 
 
 @transactional

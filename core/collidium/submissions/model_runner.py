@@ -54,7 +54,6 @@ from collidium.model_runs import Evaluation, model_files, model_queue, model_run
 from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import in_thread
-from collidium.scoring.truth.parts import events_of, whole
 from collidium.submissions import admissions, reruns, scores, submit
 from collidium.submissions.admissions import Admission
 from collidium.submissions.submit import Predictions
@@ -241,13 +240,13 @@ class _Run:
         admission = None
         if self._row.again:
             task = self._platform.tasks.find(self._row.task)
-            truth = await registry.find(self._row.task, whole(self._row.truth_version))
-            events = events_of(self._row.truth_version, truth.events)
+            truth = await registry.find(self._row.task, self._row.truth_version.whole)
+            events = self._row.truth_version.events_of(truth.events)
         else:
             await accounts.require_not_banned(self._row.account_id)
             admission = await admissions.readmission(self._platform, self._row)
             task, truth = admission.task, admission.truth
-            events = events_of(truth.version, truth.events)
+            events = truth.version.events_of(truth.events)
         async with scratch_directory(self._settings.uploads) as scratch:
             file = scratch / "model.onnx"
             sha256 = self._row.sha256

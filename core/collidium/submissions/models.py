@@ -12,6 +12,8 @@ from tortoise import fields
 from tortoise.models import Model
 
 from collidium.challenges import ParticipantField
+from collidium.scoring.truth.parts import ScoredTruth
+from collidium.truth.columns import ScoredTruthField
 
 
 class Upload(Model):
@@ -105,7 +107,7 @@ class Submission(Model):
     evaluation_id = fields.CharField(max_length=32, null=True)
     model: Any = fields.JSONField(null=True)
     scorer_version = fields.CharField(max_length=32)
-    truth_version = fields.CharField(max_length=64)
+    truth_version = ScoredTruthField[ScoredTruth]()
     submitted_at = fields.DatetimeField()
     # When an operator verified its self-reported metrics.
     verified_at = fields.DatetimeField(null=True)
@@ -141,7 +143,7 @@ class Scoring(Model):
     id = fields.BigIntField(primary_key=True)
     submission_id = fields.CharField(max_length=32)
     scorer_version = fields.CharField(max_length=32)
-    truth_version = fields.CharField(max_length=64)
+    truth_version = ScoredTruthField[ScoredTruth]()
     scores: Any = fields.JSONField()
     uncertainties: Any = fields.JSONField(null=True)
     # Metrics of resampled events, which decide whether gains are significant. Never published.
@@ -199,7 +201,7 @@ class WaitingFile(Model):
     challenge = fields.CharField(max_length=64)
     submission_id = fields.CharField(max_length=32)
     scorer_version = fields.CharField(max_length=32)
-    truth_version = fields.CharField(max_length=64)
+    truth_version = ScoredTruthField[ScoredTruth]()
     # Why it waits, or why it was left out.
     reason = fields.CharField(max_length=500)
     since = fields.DatetimeField()
@@ -218,7 +220,7 @@ class Best(Model):
 
     id = fields.BigIntField(primary_key=True)
     challenge = fields.CharField(max_length=64)
-    truth_version = fields.CharField(max_length=64)
+    truth_version = ScoredTruthField[ScoredTruth]()
     metric = fields.CharField(max_length=64)
     value = fields.FloatField()
     submission_id = fields.CharField(max_length=32)

@@ -17,7 +17,6 @@ from collidium import challenges, records
 from collidium.challenges import Challenge, Participant, tasklist
 from collidium.errors import Forbidden, InvalidInput, NotFound, UnknownCursor
 from collidium.model_runs import model_queue, model_reruns
-from collidium.scoring.truth.parts import Part
 from collidium.submissions import scores
 from collidium.submissions.models import Scoring, Submission
 from collidium.truth import draw_seeds, registry
@@ -184,8 +183,8 @@ def why_unranked(row: Submission, challenge: Challenge | None, card: Card | None
     if row.standing != "ranked":
         return f"{_STANDINGS[row.standing]}{': ' if row.standing_reason else ''}{row.standing_reason or ''}"
     if challenge is None or row.truth_version != challenge.truth_version:
-        part = Part.of(row.truth_version)
-        if row.evaluation_id and part and challenge and challenge.truth_version == str(part.final):
+        final = row.truth_version.final
+        if row.evaluation_id and final and challenge and challenge.truth_version == final:
             return "its model has no scores on the final events"
         return f"scored against an older truth, {row.truth_version}"
     if scores.is_self_reported(card, row):

@@ -15,7 +15,6 @@ from collidium.inference.manifest import read_manifest
 from collidium.inference.running import Model, tables_of
 from collidium.model_runs import Evaluation, model_files, model_queue, model_runners
 from collidium.runtime.failpoints import reached
-from collidium.scoring.truth.parts import events_of
 from collidium.submissions import admissions
 from collidium.submissions.submit import validated_links
 from collidium.truth import model_inputs
@@ -75,7 +74,7 @@ async def receive(
         model_repo=model_repo,
         scorer_version=task.version,
         truth_version=truth.version,
-        events=sum(map(len, events_of(truth.version, truth.events))),
+        events=sum(map(len, truth.version.events_of(truth.events))),
     )
     if (first := await model_queue.same_as(row)) is not None:
         if await platform.storage.exists(model_files.model_key(file.sha256)):

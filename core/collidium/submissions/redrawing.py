@@ -24,7 +24,6 @@ from collidium.files.stored import fetch
 from collidium.model_runs import model_reruns
 from collidium.runtime import failpoints
 from collidium.scoring.engine import ScoringResult, Seeds
-from collidium.scoring.truth.parts import Part
 from collidium.submissions import scores, waiting
 from collidium.submissions.models import Scoring, Submission
 from collidium.submissions.replay import ReplayTarget
@@ -34,6 +33,7 @@ from collidium.truth import draw_seeds
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
     from collidium.platform import Platform
+    from collidium.scoring.truth.parts import ScoredTruth
 
 #: Files in a row that cannot be scored now after which the others are tried later, too.
 MOST_FAILURES: Final = 3
@@ -61,26 +61,24 @@ class Redrawing:
     #: What files wait for that cannot be scored now.
     waits: ReplayTarget
     #: What counts for the challenge: a version of truth, and what it holds back.
-    counts: str
-    held_back: str | None
+    counts: ScoredTruth
+    held_back: ScoredTruth | None
     #: Those of the two that have public draws.
-    versions: Sequence[str]
+    versions: Sequence[ScoredTruth]
     #: Submissions that could not be scored, or were left out.
     kept: set[str]
 
     @classmethod
     async def of(cls, target: ReplayTarget) -> Redrawing:
         """What a rescoring for a target replaces; without versions there is nothing to do."""
-        task, truth_version = target.task, target.truth_version
-        part = Part.of(truth_version)
-        held_back = str(part.final) if part is not None and part.kind == "public" else None
-        both = [version for version in (truth_version, held_back) if version is not None]
+        task, counts = target.task, target.truth_version
+        both = [version for version in (counts, counts.held_back) if version is not None]
         versions = [one for one in both if await draw_seeds.is_public(task.card.name, one)]
-        return cls(task, waits_of(target), truth_version, held_back, versions, set())
+        return cls(task, waits_of(target), counts, counts.held_back, versions, set())
 
-    async def missing(self) -> dict[str, list[str]]:
+    async def missing(self) -> dict[str, list[ScoredTruth]]:
         """The versions by which each submission has scores of public draws, and none of new ones yet."""
-        found: dict[str, list[str]] = {}
+        found: dict[str, list[ScoredTruth]] = {}
         for version in self.versions:
             rows = await rows_of(_MISSING, draw_seeds.successor(version), self.task.version, version)
             for row in rows:
@@ -149,10 +147,10 @@ class Redrawing:
             except (MissingFile, InvalidInput, ScoringFailed, TooSlow):
                 return None
 
-    def _stored_as(self, version: str) -> str:
+    def _stored_as(self, version: ScoredTruth) -> ScoredTruth:
         return draw_seeds.successor(version) if version in self.versions else version
 
-    async def _keep(self, row: Submission, made: ScoringResult, versions: Sequence[str]) -> None:
+    async def _keep(self, row: Submission, made: ScoringResult, versions: Sequence[ScoredTruth]) -> None:
         card = self.task.card
         own = scores.with_measured_errors(card, row.model, made)
         for version in versions:

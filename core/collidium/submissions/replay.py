@@ -27,6 +27,7 @@ from collidium.truth import registry
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
+    from collidium.scoring.truth.parts import ScoredTruth
     from collidium.settings import Settings
 
 
@@ -40,10 +41,17 @@ class ReplayTarget:
 
     challenge: str
     task: Task
-    truth_version: str
+    truth_version: ScoredTruth
+
+    @classmethod
+    def current(cls, challenge: Challenge, task: Task) -> ReplayTarget:
+        """Return that whose scores count; raises Conflict for a challenge without truth."""
+        if challenge.truth_version is None:
+            raise Conflict(f"{challenge.name!r} has no truth: there is nothing to score against")
+        return cls(challenge.name, task, challenge.truth_version)
 
     @property
-    def versions(self) -> tuple[str, str]:
+    def versions(self) -> tuple[str, ScoredTruth]:
         """The versions of scorer and truth."""
         return self.task.version, self.truth_version
 

@@ -19,7 +19,6 @@ from collidium.database import transactional
 from collidium.errors import Conflict
 from collidium.model_runs import Evaluation, model_queue, model_reruns, model_runners
 from collidium.runtime.failpoints import reached
-from collidium.scoring.truth.parts import Part, whole
 from collidium.submissions import reading, replay, scores, submit
 from collidium.submissions.models import Scoring, Submission
 from collidium.submissions.replay import ReplayTarget
@@ -116,20 +115,18 @@ async def refresh(
     new = await registry.find_whole(challenge.task, version)
     if not new.inputs:
         raise Conflict(f"the truth {version[:64]!r} was imported without inputs of models")
-    if whole(challenge.truth_version) == version:
+    if challenge.truth_version.whole == version:
         raise Conflict(f"{name} already counts the events of {version[:64]!r}")
-    part = Part.of(challenge.truth_version)
-    await gate.require_concealed(
-        challenge, version if part is None else str(Part(version, part.kind, part.public_percent))
-    )
+    counts = new.version.like(challenge.truth_version)
+    await gate.require_concealed(challenge, counts)
     rows = await Submission.filter(challenge=name, standing="ranked")
     await model_queue.drop(name)
-    if part is None:
-        challenge.truth_version = version
+    if counts.kind is None:
+        challenge.truth_version = counts
     else:
-        await challenges.set_part(challenge, Part(version, part.kind, part.public_percent))
-    queued = await model_reruns.queue(challenge, rows, challenge.truth_version, timed_anew=True)
+        await challenges.set_part(challenge, counts)
+    queued = await model_reruns.queue(challenge, rows, counts, timed_anew=True)
     await challenges.bump_revision(challenge, "truth_version", "changed_at")
-    details = {"truth_version": challenge.truth_version, "models": queued}
+    details = {"truth_version": counts, "models": queued}
     await operations.record(actor, "refresh_challenge", name, details, http_request_id)
     return challenges.view(challenge, platform)

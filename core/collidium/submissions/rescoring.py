@@ -53,6 +53,8 @@ from collidium.submissions.replay import Incomplete, Preview, Replay, ReplayTarg
 from collidium.submissions.waiting import FilesWait
 
 if TYPE_CHECKING:
+    from collidium.challenges import Challenge
+    from collidium.contracts.task import Task
     from collidium.platform import Platform
     from collidium.scoring.engine import ScoringResult
 
@@ -98,12 +100,7 @@ async def rescore(
     """
     row = await challenges.get(name)
     task = platform.tasks.find(row.task)
-    version = row.truth_version
-    if percent is not None:
-        version = str(await challenges.public_part(row, percent))
-    elif version is None:
-        raise Conflict(f"{name!r} has no truth: there is nothing to score against")
-    target = ReplayTarget(name, task, version or "")
+    target = await _target(row, task, percent)
     action = "rescore" if percent is None else "split"
     problems: dict[str, str] = {}
     redrawing = await Redrawing.of(target)
@@ -126,6 +123,13 @@ async def rescore(
             continue  # a submission arrived meanwhile
         except Preview as preview:
             return preview.review
+
+
+async def _target(row: Challenge, task: Task, percent: int | None) -> ReplayTarget:
+    """What is scored for: the truth that counts, or this public part of it; raises Conflict."""
+    if percent is None:
+        return ReplayTarget.current(row, task)
+    return ReplayTarget(row.name, task, await challenges.public_part(row, percent))
 
 
 @transactional
@@ -286,19 +290,14 @@ async def order(
     Forbidden for a split that the operator may not make.
     """
     row = await challenges.locked(name)
-    task, version = platform.tasks.find(row.task), row.truth_version or ""
-    if percent is not None:
-        version = str(await challenges.public_part(row, percent))
-        if apply and not pays:
-            await gate.require_unshared(row)
-    elif row.truth_version is None:
-        raise Conflict(f"{name!r} has no truth: there is nothing to score against")
+    target = await _target(row, platform.tasks.find(row.task), percent)
+    if percent is not None and apply and not pays:
+        await gate.require_unshared(row)
     last = await Rescoring.get_or_none(challenge=name)
     if last is not None:
         if last.ended_at is None:
             raise Conflict(f"{name} is being scored again since {last.asked_at:%Y-%m-%d %H:%M} UTC")
         await last.delete()
-    target = ReplayTarget(name, task, version)
     await waiting.forget(target)
     await waiting.forget(waits_of(target))
     made = Rescoring(

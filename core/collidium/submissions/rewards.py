@@ -15,12 +15,12 @@ from collidium import accounts
 from collidium.challenges import Challenge, tasklist
 from collidium.contracts.task import Card, Metric
 from collidium.database import in_chunks
-from collidium.scoring.truth.parts import is_public, whole
 from collidium.scoring.uncertainty import Replicates
 from collidium.submissions import scores
 from collidium.submissions.models import Best, Submission
 
 if TYPE_CHECKING:
+    from collidium.scoring.truth.parts import ScoredTruth
     from collidium.settings import Settings
     from collidium.truth.registry import TruthRecord
 
@@ -37,9 +37,9 @@ class RewardRules:
     significance: float
 
     @classmethod
-    def of(cls, settings: Settings, truth_version: str, *, rewarded: bool = True) -> RewardRules:
+    def of(cls, settings: Settings, truth_version: ScoredTruth, *, rewarded: bool = True) -> RewardRules:
         """The rules for bests against a truth; a public part earns nothing."""
-        per_day = settings.rewards_per_day if rewarded and not is_public(truth_version) else 0
+        per_day = settings.rewards_per_day if rewarded and not truth_version.is_public else 0
         return cls(settings.benchmark_reward, per_day, settings.reward_significance)
 
 
@@ -179,12 +179,12 @@ class Paid:
 
         A submission that lost its rank holds no best but may have kept credits for the same gain.
         """
-        midnight, truth = midnight_before(submission.submitted_at), whole(submission.truth_version)
+        midnight, truth = midnight_before(submission.submitted_at), submission.truth_version.whole
         today, same = 0, self._is_paid(submission, metric)
         for row in self._earning.get(submission.account_id, {}).values():
             if self._is_paid(row, metric):
                 today += midnight <= row.submitted_at < midnight + timedelta(days=1)
-                same = same or (row.rank_score is None and row.truth_version.startswith(truth))
+                same = same or (row.rank_score is None and row.truth_version.whole == truth)
         return same or today >= per_day
 
     def _is_paid(self, submission: Submission, metric: str) -> bool:

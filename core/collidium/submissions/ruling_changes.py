@@ -18,7 +18,6 @@ from collidium.challenges import Challenge, Participant
 from collidium.database import execute_many, rows_of, transactional
 from collidium.errors import Conflict
 from collidium.records import RankChange
-from collidium.scoring.truth.parts import Part
 from collidium.submissions import bests, notices, rewards, scores, waiting
 from collidium.submissions.bests import Decision
 from collidium.submissions.leaderboard import RankCounter
@@ -172,9 +171,8 @@ async def _changes_bests(challenge: Challenge, rows: Sequence[Submission]) -> bo
 
 async def _return(change: StandingChange, challenge: Challenge, rows: Sequence[Submission]) -> None:
     """Give ranks to submissions, as far as their participants' final ones are not complete."""
-    part = Part.of(challenge.truth_version)
     ranked = dict[Participant, int]()
-    if part is not None and part.kind == "final":
+    if challenge.truth_version is not None and challenge.truth_version.kind == "final":
         for participant in {row.participant for row in rows}:
             own = Submission.filter(challenge=challenge.name, participant=participant, standing="ranked")
             ranked[participant] = await own.count()

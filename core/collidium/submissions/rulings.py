@@ -17,7 +17,6 @@ from collidium.challenges import Challenge, members
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden, NotFound
 from collidium.model_runs import model_files, model_queue, model_reruns
-from collidium.scoring.truth.parts import Part
 from collidium.submissions import reading, ruling_changes, scores, submit, teams
 from collidium.submissions.models import Submission, Upload
 from collidium.submissions.replay import ReplayTarget
@@ -45,8 +44,8 @@ async def choose(account: AccountView, submission_id: str, chosen: bool) -> None
     challenge = await challenges.locked(row.challenge)
     if challenge.ended_at is not None:
         raise Conflict(f"{challenge.name} has its final results")
-    part = Part.of(challenge.truth_version)
-    if part is not None and await model_reruns.has_run(challenge.name, str(part.final)):
+    final = challenge.truth_version and challenge.truth_version.final
+    if final and await model_reruns.has_run(challenge.name, final):
         raise Conflict(f"{challenge.name} is closed, and models are run on its final events")
     others = Submission.filter(
         challenge=challenge.name,
@@ -208,7 +207,7 @@ async def ban(
 
 
 def _target(platform: Platform, challenge: Challenge) -> ReplayTarget:
-    return ReplayTarget(challenge.name, platform.tasks.find(challenge.task), str(challenge.truth_version))
+    return ReplayTarget.current(challenge, platform.tasks.find(challenge.task))
 
 
 async def _of(challenge: str, submission_id: str) -> Submission:

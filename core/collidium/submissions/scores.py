@@ -31,7 +31,7 @@ from collidium.runtime import metrics
 from collidium.scoring import engine
 from collidium.scoring.predictions import ExtraColumns
 from collidium.scoring.truth.cache import stored_files
-from collidium.scoring.truth.parts import Part, is_public, whole
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.scoring.uncertainty import Replicates
 from collidium.submissions.models import Scoring, Submission
 from collidium.truth import draw_seeds, registry
@@ -142,7 +142,7 @@ def _to_a_tenth(value: float, error: float, floor: float = 0) -> float:
 async def keep(
     submission_id: str,
     card: Card,
-    versions: tuple[str, str],
+    versions: tuple[str, ScoredTruth],
     evaluation: ScoringResult,
     *,
     scored_at: datetime,
@@ -155,8 +155,8 @@ async def keep(
     """
     if await draw_seeds.find(card.name, versions[1]) != evaluation.replicates.seed:
         raise Unavailable("the task was scored again meanwhile; submit the file again", retry_after=1)
-    if evaluation.held_back is not None and (part := Part.of(versions[1])) is not None:
-        held_back = versions[0], str(part.final)
+    if evaluation.held_back is not None and (final := versions[1].final) is not None:
+        held_back = versions[0], final
         await keep(submission_id, card, held_back, evaluation.held_back, scored_at=scored_at)
     scoring = Scoring(
         submission_id=submission_id,
@@ -179,15 +179,14 @@ async def keep(
 async def keep_alone(
     submission_id: str,
     card: Card,
-    versions: tuple[str, str],
+    versions: tuple[str, ScoredTruth],
     evaluation: ScoringResult,
     *,
     scored_at: datetime,
 ) -> None:
     """As :func:`keep`, where no challenge is locked: the draws are not replaced meanwhile."""
-    part = Part.of(versions[1])
-    held_back = [str(part.final)] if part is not None and part.kind == "public" else []
-    await draw_seeds.lock(card.name, [versions[1], *held_back])
+    both = (versions[1], versions[1].held_back)
+    await draw_seeds.lock(card.name, [version for version in both if version is not None])
     await keep(submission_id, card, versions, evaluation, scored_at=scored_at)
 
 
@@ -236,13 +235,12 @@ async def earlier(card: Card | None, submission: Submission) -> list[EarlierScor
     applied = Scoring.filter(submission_id=submission.id, applied_at__isnull=False).order_by("-applied_at")
     rows = await applied.only("id", *EarlierScores.__struct_fields__)
     current = submission.scorer_version, submission.truth_version
-    counts_public_part = is_public(submission.truth_version)
     return [
         _earlier(card, submission, row)
         for row in rows
         if (row.scorer_version, row.truth_version) != current
         # Scores on all events from before a split would reveal those on events held back.
-        and not (counts_public_part and row.truth_version == whole(submission.truth_version))
+        and not (submission.truth_version.is_public and row.truth_version == submission.truth_version.whole)
     ]
 
 
@@ -287,7 +285,7 @@ async def stored_predictions() -> dict[str, str]:
 async def score(
     platform: Platform,
     task: Task,
-    truth_version: str,
+    truth_version: ScoredTruth,
     path: Path,
     sha256: str,
     extra_columns: ExtraColumns = "refuse",
@@ -346,7 +344,7 @@ def is_transient(error: Exception) -> bool:
 async def _score(
     platform: Platform,
     task: Task,
-    truth_version: str,
+    truth_version: ScoredTruth,
     path: Path,
     sha256: str,
     extra_columns: ExtraColumns,
@@ -357,7 +355,7 @@ async def _score(
     try:
         # The limit does not include fetching truth, which other files share.
         async with (
-            registry.opened(platform, task.card.name, whole(truth_version)) as truth,
+            registry.opened(platform, task.card.name, truth_version.whole) as truth,
             budget,
             _uploaded(platform, truth, path, sha256) as files,
         ):
@@ -368,7 +366,7 @@ async def _score(
                 executor=platform.executor,
                 limits=settings.scoring_limits,
                 extra_columns=extra_columns,
-                part=Part.of(truth_version),
+                part=truth_version,
                 seeds=seeds,
                 files=files,
             )

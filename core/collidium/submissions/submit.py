@@ -26,7 +26,6 @@ from collidium.model_runs import model_queue
 from collidium.outbox import canonical_url
 from collidium.runtime.failpoints import reached
 from collidium.scoring.predictions import ExtraColumns
-from collidium.scoring.truth.parts import whole
 from collidium.submissions import scores
 from collidium.submissions.admissions import Admission, received, require_submission_left, team_of
 from collidium.submissions.models import Submission
@@ -260,11 +259,11 @@ def _require_unchanged(challenge: Challenge, submission: Submission, admission: 
     """Raise Conflict if the challenge closed since the admission, and Unavailable if its truth changed."""
     if challenge.ended_at is not None and not admission.practice:
         raise Conflict(f"{challenge.name} closed while the file was received and scored")
-    version = challenge.truth_version or ""
+    version, scored = challenge.truth_version, submission.truth_version
     if admission.practice:
-        is_scored_so = whole(version) == whole(submission.truth_version)
+        is_scored_so = version is not None and version.whole == scored.whole
     else:
-        is_scored_so = version == submission.truth_version
+        is_scored_so = version == scored
     if not (challenge.listed or admission.early) or not is_scored_so:
         raise Unavailable(
             "the task changed while the file was received and scored; submit it again", retry_after=1

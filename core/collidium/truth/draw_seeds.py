@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from collidium.scoring.engine import Seeds
-from collidium.scoring.truth.parts import Part
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.scoring.uncertainty import PUBLIC_SEED
 from collidium.truth.models import DrawSeed
 
@@ -22,13 +22,12 @@ _BYTES: Final = 32
 _SUCCESSOR: Final = "~redrawn"
 
 
-async def of_scoring(task: str, truth_version: str) -> Seeds:
+async def of_scoring(task: str, truth_version: ScoredTruth) -> Seeds:
     """The seeds for scoring a file against a version, and against what it holds back."""
-    part = Part.of(truth_version)
-    held_back = part.final if part is not None and part.kind == "public" else None
+    held_back = truth_version.held_back
     return Seeds(
         await of_version(task, truth_version),
-        PUBLIC_SEED if held_back is None else await of_version(task, str(held_back)),
+        PUBLIC_SEED if held_back is None else await of_version(task, held_back),
     )
 
 
@@ -53,14 +52,14 @@ async def is_public(task: str, truth_version: str) -> bool:
     return await DrawSeed.exists(task=task, truth_version=truth_version, seed=PUBLIC_SEED)
 
 
-async def public() -> set[tuple[str, str]]:
+async def public() -> set[tuple[str, ScoredTruth]]:
     """The task and version of each truth whose scores have public draws."""
     return {(row.task, row.truth_version) for row in await DrawSeed.filter(seed=PUBLIC_SEED)}
 
 
-def successor(truth_version: str) -> str:
+def successor(truth_version: ScoredTruth) -> ScoredTruth:
     """The name under which the scores are stored that replace those of public draws."""
-    return truth_version + _SUCCESSOR
+    return ScoredTruth(truth_version + _SUCCESSOR)
 
 
 async def lock(task: str, truth_versions: Iterable[str]) -> None:
@@ -69,7 +68,7 @@ async def lock(task: str, truth_versions: Iterable[str]) -> None:
     await rows.order_by("truth_version").select_for_update()
 
 
-async def replace(task: str, truth_version: str) -> None:
+async def replace(task: str, truth_version: ScoredTruth) -> None:
     """Let a version have the seed of its successor."""
     seed = await of_version(task, successor(truth_version))
     await DrawSeed.filter(task=task, truth_version=truth_version).update(seed=seed)

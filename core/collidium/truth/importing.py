@@ -15,7 +15,6 @@ from collidium.errors import Unavailable
 from collidium.hub.sources import HubDataset, locate
 from collidium.runtime.progress import Progress
 from collidium.scoring.truth.importing import build_from
-from collidium.scoring.truth.parts import whole
 from collidium.scoring.truth.published import is_readable
 from collidium.truth import model_inputs, sketches
 from collidium.truth.models import TruthVersion
@@ -148,7 +147,7 @@ async def _version_of(key: Secrets, task: str, content: str) -> str:
     Users see versions, and a hash of hidden values would confirm a guess of all of them at once.
     """
     for row in await TruthVersion.filter(task=task).order_by("id"):
-        version = whole(row.version)
+        version = row.version.whole
         if (row.manifest.get("content") or version) == content:  # versions were hashes before
             return version
     return key.keyed_hash(f"truth {task} {content}")[:_VERSION_DIGITS]

@@ -7,13 +7,16 @@ from typing import Any
 from tortoise import fields
 from tortoise.models import Model
 
+from collidium.scoring.truth.parts import ScoredTruth
+from collidium.truth.columns import ScoredTruthField
+
 
 class TruthVersion(Model):
     """Truth that was imported for a task (its files lie in the data directory and are never served)."""
 
     id = fields.BigIntField(primary_key=True)
     task = fields.CharField(max_length=64)
-    version = fields.CharField(max_length=64)
+    version = ScoredTruthField[ScoredTruth]()
     # Also the hashes of its tables and of the inputs of models.
     manifest: Any = fields.JSONField()
     # The hash of its manifest in the storage; None: imported before it was kept, and not read since.
@@ -30,7 +33,7 @@ class DrawSeed(Model):
 
     id = fields.BigIntField(primary_key=True)
     task = fields.CharField(max_length=64)
-    truth_version = fields.CharField(max_length=64)
+    truth_version = ScoredTruthField[ScoredTruth]()
     # Empty: scored by an earlier release, by public draws.
     seed = fields.CharField(max_length=64)
 

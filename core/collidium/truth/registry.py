@@ -16,7 +16,7 @@ from collidium.errors import Conflict, NotFound
 from collidium.files.held import scratch_directory
 from collidium.scoring.predictions import largest
 from collidium.scoring.truth.cache import Hashes, manifest_key, table_key
-from collidium.scoring.truth.parts import Part, whole
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.scoring.truth.tables import TruthTable
 from collidium.scoring.truth.versions import Truth
 from collidium.truth import model_inputs, sketches
@@ -48,7 +48,7 @@ class TruthRecord:
     """A version of a task's truth; ``floors`` are the naive baseline's metrics."""
 
     task: str
-    version: str
+    version: ScoredTruth
     dataset: str
     revision: str
     events: EventRange
@@ -111,8 +111,9 @@ async def find(task_name: str, version: str) -> TruthRecord:
 
 async def find_whole(task: str, version: str) -> TruthRecord:
     """An imported truth of a task; raises Conflict for an unknown version, a part, and public truth."""
-    if Part.of(version):
-        raise Conflict(f"{version[:64]!r} is a part of a truth: give the whole one, {whole(version)[:64]!r}")
+    whole = ScoredTruth(version).whole
+    if whole != version:
+        raise Conflict(f"{version[:64]!r} is a part of a truth: give the whole one, {whole[:64]!r}")
     row = await TruthVersion.get_or_none(task=task, version=version)
     if row is None:
         raise Conflict(f"there is no truth {version[:64]!r} of task {task!r}: collidium truth list")
@@ -126,10 +127,10 @@ async def list_all() -> list[TruthRecord]:
     return [_record(row) for row in await TruthVersion.all().order_by("-id")]
 
 
-async def add_part(task: str, part: Part) -> None:
+async def add_part(task: str, part: ScoredTruth) -> None:
     """Add a part of a truth, with the files and floors of the whole."""
-    truth = await TruthVersion.get(task=task, version=part.truth)
-    version = TruthVersion(task=task, version=str(part), manifest=truth.manifest)
+    truth = await TruthVersion.get(task=task, version=part.whole)
+    version = TruthVersion(task=task, version=part, manifest=truth.manifest)
     await TruthVersion.bulk_create([version], ignore_conflicts=True)
 
 

@@ -28,7 +28,7 @@ from collidium import database
 from collidium.challenges.models import Challenge
 from collidium.contracts.tables import flatten
 from collidium.outbox.models import OutboxEvent
-from collidium.scoring.truth.parts import Part
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess, run_command
 from collidium.testing.synthetic import SyntheticEvents
@@ -151,8 +151,8 @@ def platforms(_databases: Databases, tmp_path: Path) -> Iterator[list[ServerProc
     async def share_seeds(server: ServerProcess) -> None:
         """Errors come from secret draws, which differ between platforms."""
         async with database.connected(server.environment["PLATFORM_DATABASE_URL"]):
-            part = Part(name, "public", PUBLIC)
-            for version in (name, str(part), str(part.final)):
+            part = ScoredTruth(name).part("public", PUBLIC)
+            for version in (name, part, part.final):
                 await DrawSeed.create(task="tracking", truth_version=version, seed="shared")
 
     def prepare(server: ServerProcess) -> None:
@@ -171,7 +171,7 @@ def platforms(_databases: Databases, tmp_path: Path) -> Iterator[list[ServerProc
             directory.mkdir()
             opened = servers.enter_context(prepared(_databases, directory, prepare))
             found.append(servers.enter_context(opened(tmp_path / f"server-{number}", environment)))
-            shuffle_truth(source, Part(name, "final", PUBLIC).groups(EVENTS))
+            shuffle_truth(source, ScoredTruth(name).part("final", PUBLIC).groups(EVENTS))
         yield found
 
 

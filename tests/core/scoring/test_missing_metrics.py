@@ -13,7 +13,7 @@ from toy_task import EVENTS, Gated, Score, Toy, Undefined
 from collidium.client.predictions import write_predictions
 from collidium.errors import ScoringFailed
 from collidium.scoring.engine import ScoringResult
-from collidium.scoring.truth.parts import Part
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.scoring.truth.versions import Truth
 from collidium.scoring.uncertainty import groups_of, resampled
 from collidium.submissions import scores
@@ -51,7 +51,7 @@ async def test_what_is_undefined_in_the_final_part_fails_nothing(
 ) -> None:
     path = tmp_path / "p.parquet"
     write_predictions(toy_task.items(), path)
-    public = Part("0a", "public", 50)
+    public = ScoredTruth("0a").part("public", 50)
     groups = groups_of(truth.events)
     shown = frozenset(groups[number].start for number in public.groups(len(groups)))
     task, everywhere = Undefined(shown, how), Undefined(frozenset(range(EVENTS.start, EVENTS.stop)), how)

@@ -44,7 +44,6 @@ from collidium.model_runs import model_files, model_queue
 from collidium.model_runs.models import Evaluation, ModelFile
 from collidium.organising import closing
 from collidium.platform import Platform
-from collidium.scoring.truth.parts import Part, events_of
 from collidium.submissions import (
     admissions,
     model_runner,
@@ -438,11 +437,10 @@ async def test_final_events_are_read_once_at_the_end(
     await Challenge.filter(name="tracking").update(final_submissions=1)
     ids = [await models.send(platform, models.layers(number)) for number in (0, 1)]
     await models.run_all(platform)
-    part = Part.of((await Challenge.get(name="tracking")).truth_version)
-    assert part is not None
-    (public,), (final,) = (events_of(str(one), EVENTS) for one in (part, part.final))
+    part = (await Challenge.get(name="tracking")).truth_version
+    (public,), (final,) = (one.events_of(EVENTS) for one in (part, part.final))
     assert read == [{public.start}, {public.start}]
-    assert not await Scoring.exists(truth_version=str(part.final))
+    assert not await Scoring.exists(truth_version=part.final)
     before = await Submission.get(evaluation_id=ids[0])
     await close_and_run(platform)
     assert read[2:] == [{final.start}]

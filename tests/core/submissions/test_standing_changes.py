@@ -19,7 +19,7 @@ from collidium import accounts, database
 from collidium.challenges.models import Challenge
 from collidium.errors import CollidiumError
 from collidium.organising import closing
-from collidium.scoring.truth.parts import Part
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.settings import Settings
 from collidium.submissions import bests, reading, rescoring, rulings
 from collidium.submissions.models import Best, Submission
@@ -194,9 +194,9 @@ async def test_a_withdrawal_reads_its_own_row(connected: str) -> None:
 async def test_statements_of_large_leaderboards_are_short(connected: str) -> None:
     """A challenge whose events are split ends; then participants withdraw, are banned, and are rescored."""
     server = platform()
-    part = Part(TRUTH, "public", 50)
-    await prepare("toy-2", truth_version=str(part))
-    ids = await fill("toy-2", ROWS, also=str(part.final))
+    part = ScoredTruth(TRUTH).part("public", 50)
+    await prepare("toy-2", truth_version=part)
+    ids = await fill("toy-2", ROWS, also=part.final)
     await Challenge.filter(name="toy-2").update(closes_at=now() - timedelta(days=1))
     with caught() as seen:
         assert await closing.end(server, "toy-2")
