@@ -166,7 +166,7 @@ async def lock_all(names: Collection[str] | None = None) -> list[Challenge]:
     return await _locked(Challenge.all() if names is None else Challenge.filter(name__in=list(names)))
 
 
-async def lock_sharing(task: str, truth_version: str, name: str = "") -> list[Challenge]:
+async def lock_sharing(task: str, truth_version: ScoredTruth, name: str = "") -> list[Challenge]:
     """Lock the challenges that score against a truth of a task, and that of this name, by name."""
     return await _locked(Challenge.filter(Q(name=name) | Q(task=task, truth_version=truth_version)))
 

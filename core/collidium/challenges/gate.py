@@ -16,6 +16,7 @@ from tortoise.timezone import now
 from collidium.challenges import dates_refusal, is_draft, state_of
 from collidium.challenges.models import Challenge
 from collidium.errors import Conflict, Forbidden
+from collidium.truth import registry
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
@@ -87,7 +88,7 @@ async def _holding(tasks: Collection[str]) -> list[Challenge]:
     if not tasks:
         return []
     return await Challenge.filter(
-        task__in=tasks, ended_at__isnull=True, truth_version__contains="-public"
+        task__in=tasks, ended_at__isnull=True, truth_version__in=registry.selected(kind="public")
     ).order_by("name")
 
 
@@ -116,8 +117,8 @@ async def revealed_by(row: Challenge, version: ScoredTruth) -> list[Challenge]:
 
 async def is_held_back(task: str, version: ScoredTruth) -> bool:
     """Whether a running challenge holds back events of a truth."""
-    public = f"{version.whole}-public"
-    return await Challenge.exists(task=task, ended_at__isnull=True, truth_version__startswith=public)
+    public = registry.selected(task=task, whole=version.whole, kind="public")
+    return await Challenge.exists(task=task, ended_at__isnull=True, truth_version__in=public)
 
 
 async def require_concealed(row: Challenge, version: ScoredTruth) -> None:
@@ -142,15 +143,12 @@ def _held_back_by(others: Sequence[Challenge]) -> str:
 
 async def sharing(task: str, name: str, version: ScoredTruth) -> list[Challenge]:
     """The other challenges that score, or will score, against a truth or a part of it."""
-    rows = await Challenge.filter(task=task, truth_version__startswith=version.whole).order_by("name")
+    same = registry.selected(task=task, whole=version.whole)
+    rows = await Challenge.filter(task=task, truth_version__in=same).order_by("name")
     return [
         row
         for row in rows
-        if row.name != name
-        and row.truth_version is not None
-        and row.truth_version.whole == version.whole
-        and (row.listed or is_draft(row))
-        and state_of(row, now()) != "closed"
+        if row.name != name and (row.listed or is_draft(row)) and state_of(row, now()) != "closed"
     ]
 
 

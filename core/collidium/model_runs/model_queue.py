@@ -30,6 +30,8 @@ from collidium.runtime.waiting import WakeSignal
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from collidium.scoring.truth.parts import ScoredTruth
+
 
 LEASES: Final = Leases(Evaluation, "due_at", unended=Q(turn__gte=0))
 #: Notified when this process has queued one.
@@ -171,7 +173,7 @@ async def run_again(row: Evaluation) -> None:
     await row.save()
 
 
-def runs_on(challenge: Challenge, truth_version: str) -> bool:
+def runs_on(challenge: Challenge, truth_version: ScoredTruth) -> bool:
     """Whether a challenge still runs models on these events, which it counts or holds back."""
     counts = challenge.truth_version
     return challenge.ended_at is None and truth_version in {counts, counts.final if counts else None}

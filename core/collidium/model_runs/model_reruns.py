@@ -50,12 +50,12 @@ async def not_queued(rows: Iterable[Submission], truth_version: ScoredTruth) -> 
     return [row for row in models if row.id not in known and row.evaluation_id in kept]
 
 
-async def has_run(challenge: str, truth_version: str) -> bool:
+async def has_run(challenge: str, truth_version: ScoredTruth) -> bool:
     """Whether models of submissions to a challenge were queued for these events."""
     return await Evaluation.exists(challenge=challenge, again=True, truth_version=truth_version)
 
 
-async def why_not_run(submission_id: str, truth_version: str) -> tuple[str, bool | None]:
+async def why_not_run(submission_id: str, truth_version: ScoredTruth) -> tuple[str, bool | None]:
     """Why there are no predictions of a model for these events, and whether the platform is at fault.
 
     None: its run has not ended.
@@ -112,7 +112,7 @@ async def queue(
     return len(wanted)
 
 
-async def on_public_events(submission_id: str, truth_version: str | None = None) -> Evaluation | None:
+async def on_public_events(submission_id: str, truth_version: ScoredTruth | None = None) -> Evaluation | None:
     """The last run of a submission's model on public events, or on these; None if there is none."""
     runs = Evaluation.filter(submission_id=submission_id, public=True)
     if truth_version is not None:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from collidium import accounts
 from collidium.contracts.task import Card
 from collidium.database import in_chunks, loaded, rows_of
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.submissions.models import Best, Submission
 from collidium.submissions.rewards import Bests, Gain, Paid, RewardRules, pay
 from collidium.truth import registry
@@ -29,7 +30,7 @@ class Decision:
     """The bests of a leaderboard, and the submissions that raised them, in the order of submission."""
 
     challenge: str
-    truth_version: str
+    truth_version: ScoredTruth
     held: Mapping[str, tuple[float, str]]
     gains: Mapping[str, Sequence[Gain]]
     raisers: Sequence[Submission]
@@ -42,7 +43,7 @@ class Decision:
         return {row.account_id for row in self.raisers}
 
 
-async def decide(challenge: str, card: Card, truth_version: str) -> Decision:
+async def decide(challenge: str, card: Card, truth_version: ScoredTruth) -> Decision:
     """Decide the bests of a challenge's ranked submissions, under its lock; writes nothing."""
     rows = await rows_of(_RANKED, challenge, truth_version)
     bests = Bests(card, (await registry.find(card.name, truth_version)).floors)

@@ -27,6 +27,7 @@ from collidium.submissions.scores import published_errors
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Card, Metric
+    from collidium.scoring.truth.parts import ScoredTruth
 
 #: All metrics at once, at twice the cost of one. Ties in time are decided by id, as on the leaderboard.
 _STEPS: Final = """
@@ -53,7 +54,7 @@ class _Steps:
     #: Larger is better.
     worths: Mapping[str, float]
 
-    def with_(self, changes: Changes, card: Card, truth_version: str) -> _Steps | None:
+    def with_(self, changes: Changes, card: Card, truth_version: ScoredTruth | None) -> _Steps | None:
         """Add later submissions; None if a step has left, without which others may be steps."""
         if any(not changes.left.isdisjoint(some) for some in self.ids.values()):
             return None
@@ -100,7 +101,7 @@ class Histories:
         before, found = self._latest.get(place), None
         if before is not None and before.mark is not None:
             changes = await additions.since(version.challenge, before.mark)
-            found = changes and before.with_(changes, card, version.truth_version or "")
+            found = changes and before.with_(changes, card, version.truth_version)
         self._latest[place] = found = found or await _read(version, card)
         return found
 

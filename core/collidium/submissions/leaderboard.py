@@ -28,6 +28,8 @@ from collidium.submissions.reading import SUBMISSION_ID, derived
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
 
+    from collidium.scoring.truth.parts import ScoredTruth
+
 #: The rank of each submission on a Pareto front by its id, best first.
 Front = Mapping[str, int]
 
@@ -133,7 +135,7 @@ class BoardVersion:
 
     challenge: str
     task: str
-    truth_version: str | None
+    truth_version: ScoredTruth | None
     revision: int
 
 

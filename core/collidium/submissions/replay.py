@@ -108,7 +108,7 @@ class Review:
 
     task: str
     scorer_version: str
-    truth_version: str
+    truth_version: ScoredTruth
     primary_metric: str
     applied: bool
     submissions: Sequence[Change]

@@ -7,6 +7,7 @@ from typing import Final
 
 from collidium.challenges import Participant
 from collidium.database import in_chunks, rows_of
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.submissions.models import Submission
 
 #: Those that represent and should not, and the other way round.
@@ -22,7 +23,7 @@ SELECT id, best FROM (
 
 
 async def represent(
-    challenge: str, truth_version: str, participants: Collection[Participant] | None = None
+    challenge: str, truth_version: ScoredTruth, participants: Collection[Participant] | None = None
 ) -> dict[str, bool]:
     """Let the best submission represent each of the participants, by default all, under the challenge's lock.
 

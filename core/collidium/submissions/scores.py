@@ -262,7 +262,7 @@ async def curves_of(submission: Submission) -> tuple[BinnedScore, ...]:
     return msgspec.convert((scoring.curves if scoring else None) or (), tuple[BinnedScore, ...])
 
 
-async def replicates_of(submission_id: str, scorer_version: str, truth_version: str) -> Replicates:
+async def replicates_of(submission_id: str, scorer_version: str, truth_version: ScoredTruth) -> Replicates:
     """The metrics of resampled events, if any."""
     scoring = Scoring.get_or_none(
         submission_id=submission_id, scorer_version=scorer_version, truth_version=truth_version

@@ -31,13 +31,13 @@ async def of_scoring(task: str, truth_version: ScoredTruth) -> Seeds:
     )
 
 
-async def find(task: str, truth_version: str | None) -> str:
+async def find(task: str, truth_version: ScoredTruth | None) -> str:
     """The seed of a version's scores; that of public draws before anything is scored."""
     row = await DrawSeed.get_or_none(task=task, truth_version=truth_version)
     return PUBLIC_SEED if row is None else row.seed
 
 
-async def of_version(task: str, truth_version: str) -> str:
+async def of_version(task: str, truth_version: ScoredTruth) -> str:
     """The seed of a version, made at its first use."""
     row = await DrawSeed.get_or_none(task=task, truth_version=truth_version)
     if row is None:
@@ -47,7 +47,7 @@ async def of_version(task: str, truth_version: str) -> str:
     return row.seed
 
 
-async def is_public(task: str, truth_version: str) -> bool:
+async def is_public(task: str, truth_version: ScoredTruth) -> bool:
     """Whether the scores against a version, of an earlier release, have public draws."""
     return await DrawSeed.exists(task=task, truth_version=truth_version, seed=PUBLIC_SEED)
 
@@ -62,7 +62,7 @@ def successor(truth_version: ScoredTruth) -> ScoredTruth:
     return ScoredTruth(truth_version + _SUCCESSOR)
 
 
-async def lock(task: str, truth_versions: Iterable[str]) -> None:
+async def lock(task: str, truth_versions: Iterable[ScoredTruth]) -> None:
     """Lock the seeds of versions until the transaction ends, after challenges and before accounts."""
     rows = DrawSeed.filter(task=task, truth_version__in=list(truth_versions))
     await rows.order_by("truth_version").select_for_update()

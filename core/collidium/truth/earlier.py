@@ -111,7 +111,7 @@ async def describe(platform: Platform, truth: TruthVersion) -> None:
 @transactional
 async def _add(task: str, version: str, found: dict[str, Any], *, is_published: bool) -> None:
     """Add to the manifest of a truth and of its parts; what was published stays so."""
-    for row in await TruthVersion.filter(task=task, version__startswith=version).select_for_update():
+    for row in await TruthVersion.filter(task=task, whole=version).select_for_update():
         published = row.manifest.get("is_published", False) or is_published
         row.manifest = row.manifest | found | {"is_published": published}
         await row.save(update_fields=["manifest"])

@@ -17,6 +17,9 @@ class TruthVersion(Model):
     id = fields.BigIntField(primary_key=True)
     task = fields.CharField(max_length=64)
     version = ScoredTruthField[ScoredTruth]()
+    # What the version says, for queries: its whole truth, and ``public`` or ``final`` for a part of it.
+    whole = ScoredTruthField[ScoredTruth](db_default="")
+    kind = fields.CharField(max_length=8, null=True)
     # Also the hashes of its tables and of the inputs of models.
     manifest: Any = fields.JSONField()
     # The hash of its manifest in the storage; None: imported before it was kept, and not read since.
@@ -26,6 +29,10 @@ class TruthVersion(Model):
     class Meta(Model.Meta):
         table = "truth_versions"
         unique_together = (("task", "version"),)
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self.whole, self.kind = self.version.whole, self.version.kind
 
 
 class DrawSeed(Model):

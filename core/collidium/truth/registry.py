@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from tortoise.expressions import Subquery
+
 from collidium.contracts.storage import MissingFile, StorageUnavailable
 from collidium.contracts.task import EventRange
 from collidium.errors import Conflict, NotFound
@@ -98,7 +100,7 @@ async def _hashes(platform: Platform, row: TruthVersion) -> Hashes:
 async def without_hash() -> int:
     """Return the number of truths whose manifest has no hash yet."""
     # Parts share the files of the whole.
-    return await TruthVersion.filter(manifest_sha256__isnull=True).exclude(version__contains="-").count()
+    return await TruthVersion.filter(manifest_sha256__isnull=True, kind__isnull=True).count()
 
 
 async def find(task_name: str, version: str) -> TruthRecord:
@@ -132,6 +134,11 @@ async def add_part(task: str, part: ScoredTruth) -> None:
     truth = await TruthVersion.get(task=task, version=part.whole)
     version = TruthVersion(task=task, version=part, manifest=truth.manifest)
     await TruthVersion.bulk_create([version], ignore_conflicts=True)
+
+
+def selected(**filters: Any) -> Subquery:
+    """Select the versions of truth with these columns, for conditions of other packages."""
+    return Subquery(TruthVersion.filter(**filters).values("version"))
 
 
 async def rows_of(versions: Collection[tuple[str, str]]) -> list[TruthVersion]:
@@ -176,7 +183,7 @@ async def keep(prepared: PreparedTruth, *, public: bool) -> TruthRecord:
         [TruthVersion(task=name, version=version, manifest=_summary(manifest))], ignore_conflicts=True
     )
     await TruthVersion.filter(task=name, version=version).update(manifest_sha256=prepared.sha256)
-    for truth in await TruthVersion.filter(task=name, version__startswith=version):
+    for truth in await TruthVersion.filter(task=name, whole=version):
         found = {"data": truth.manifest.get("data", {}) | prepared.data, "inputs": prepared.inputs}
         found |= {"public": truth.version == version and public}
         found |= {

@@ -95,7 +95,7 @@ def rename_truth(server: ServerProcess, version: str, name: str) -> None:
         async with database.connected(server.environment["PLATFORM_DATABASE_URL"]):
             truth = await TruthVersion.get(version=version)
             await truth.update_from_dict(
-                {"version": name, "manifest": truth.manifest | {"version": name}}
+                {"version": name, "whole": name, "manifest": truth.manifest | {"version": name}}
             ).save()
             await Challenge.filter(truth_version=version).update(truth_version=name)
 

@@ -23,8 +23,8 @@ from tortoise.transactions import in_transaction
 
 from collidium import accounts, database, simulations
 from collidium.accounts.models import Account
-from collidium.challenges import Participant
-from collidium.challenges.models import Arrival
+from collidium.challenges import Participant, gate
+from collidium.challenges.models import Arrival, Challenge
 from collidium.database import connections
 from collidium.database.connections import APP
 from collidium.errors import ConfigurationError
@@ -33,6 +33,7 @@ from collidium.order import LARGEST_SEED, Order
 from collidium.simulations.models import SimulationRequest, order_columns
 from collidium.submissions.models import Submission
 from collidium.testing.databases import Databases, sqlite_url
+from collidium.truth.models import TruthVersion
 
 TRANSACTIONS = [database.transactional, database.transactional_at_once]
 RELEASES = Path(__file__).with_name("releases")
@@ -136,6 +137,18 @@ async def _begin_deletions_of_0_4_0() -> None:
         )
 
 
+async def _split_a_truth_of_0_4_0() -> None:
+    """Its challenge counts the public part, and holds back the final one; one name only looks like a part."""
+    (truth,) = await database.rows_of("SELECT * FROM truth_versions")
+    for number, suffix in enumerate(("-public30", "-final30", "-public300"), truth["id"] + 1):
+        row = dict(truth) | {"id": number, "version": truth["version"] + suffix}
+        sql = f"INSERT INTO truth_versions ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
+        await database.together(database.Statement(sql, [*row.values()]))
+    await database.connection().execute_script(
+        f"UPDATE challenges SET truth_version = '{truth['version']}-public30' WHERE name = 'spring-2026'"
+    )
+
+
 @pytest.mark.parametrize("release", sorted(RELEASES.iterdir()), ids=lambda release: release.name)
 async def test_database_of_a_release_is_upgraded(_databases: Databases, release: Path) -> None:  # noqa: PT019 -- it makes several
     """Run fill_release again after a change to the schema of a release that is not out yet."""
@@ -151,6 +164,7 @@ async def test_database_of_a_release_is_upgraded(_databases: Databases, release:
         async with database.connected(url):
             ordered = await _orders_of_0_4_0()
             await _begin_deletions_of_0_4_0()
+            await _split_a_truth_of_0_4_0()
         await database.migrate(url)
         assert await database.check(url) == []
         async with database.connected(url):
@@ -167,6 +181,16 @@ async def test_database_of_a_release_is_upgraded(_databases: Databases, release:
                 *[Participant.team(1)] * 2,
             ]
             assert await Arrival.all().values_list("id", flat=True) == ["received"]
+            truth = (await Challenge.get(name="tracking")).truth_version
+            assert await TruthVersion.all().order_by("id").values_list("version", "whole", "kind") == [
+                (truth, truth, None),
+                (truth.part("public", 30), truth, "public"),
+                (truth.part("final", 30), truth, "final"),
+                (f"{truth}-public300", f"{truth}-public300", None),
+            ]
+            assert await gate.is_held_back("tracking", truth)
+            sharing = await gate.sharing("tracking", "", truth)
+            assert [row.name for row in sharing] == ["spring-2026", "tracking"]
             assert await accounts.audit() == await simulations.audit() == []
             tables = Tortoise.apps[APP].values() if Tortoise.apps else ()
             empty = {model.__name__ for model in tables if not await model.all()}
