@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TypeVar
 
 from collidium.database import ValueField
 from collidium.scoring.truth.parts import ScoredTruth
 
 T = TypeVar("T", ScoredTruth, ScoredTruth | None)
+
+#: Thousands of rows have one version.
+_parse = lru_cache(maxsize=1000)(ScoredTruth)
 
 
 class ScoredTruthField(ValueField[T]):
@@ -17,4 +21,4 @@ class ScoredTruthField(ValueField[T]):
 
     def parse(self, text: str) -> ScoredTruth:
         """Return the version of a text."""
-        return ScoredTruth(text)
+        return _parse(text)

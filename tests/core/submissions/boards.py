@@ -17,6 +17,7 @@ from collidium.challenges.models import Challenge
 from collidium.contracts.task import Metric
 from collidium.plugins import Provided
 from collidium.scoring.engine import ScoringResult
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.scoring.uncertainty import Replicates
 from collidium.settings import Settings
 from collidium.submissions import submit
@@ -28,7 +29,7 @@ from collidium.truth.models import TruthVersion
 if TYPE_CHECKING:
     from collidium.platform import Platform
 
-TRUTH = "0123456789ab"
+TRUTH = ScoredTruth("0123456789ab")
 FLOOR = 1.0
 START = datetime(2026, 1, 1, tzinfo=UTC)
 BY: Any = {"actor": "test", "http_request_id": ""}

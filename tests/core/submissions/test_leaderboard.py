@@ -20,6 +20,7 @@ from collidium.challenges import arrivals
 from collidium.challenges.models import Arrival, Challenge
 from collidium.errors import Conflict, InvalidInput
 from collidium.records import Place, Result
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.submissions import additions, fronts, histories, reading, results
 from collidium.submissions import leaderboard as boards
 from collidium.submissions.fronts import Fronts
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("connected")
 
 #: Of accuracy more is better, of missing less.
 CARD = replace(Toy.card, name="traded", pareto=("accuracy", "missing"))
-VERSION = BoardVersion("traded", "traded", "truth", 1)
+VERSION = BoardVersion("traded", "traded", ScoredTruth("truth"), 1)
 SUBMISSIONS = 80
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -16,6 +16,7 @@ from tortoise.expressions import F
 from toy_task import Toy
 
 from collidium.challenges.models import Challenge
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.settings import Settings
 from collidium.submissions import leaderboard as boards
 from collidium.submissions import rank_intervals, reading, results, ruling_changes
@@ -30,7 +31,7 @@ from collidium.submissions.ruling_changes import RankStanding, StandingChange
 pytestmark = pytest.mark.usefixtures("connected")
 
 CARD = replace(Toy.card, name="traded", pareto=("accuracy", "missing"))
-VERSION = BoardVersion("traded", "traded", "truth", 1)
+VERSION = BoardVersion("traded", "traded", ScoredTruth("truth"), 1)
 #: With no task installed.
 PLATFORM: Any = SimpleNamespace(tasks=SimpleNamespace(things={}))
 CHALLENGE = {"task": "traded", "challenge": "course"}
@@ -145,7 +146,7 @@ async def test_a_change_is_added_to_what_is_known(kind: str, change: str) -> Non
 
 async def _withdraw(row: Submission) -> None:
     task = type("Task", (Toy,), {"card": CARD})()
-    target = ReplayTarget(VERSION.challenge, task, "truth")
+    target = ReplayTarget(VERSION.challenge, task, VERSION.truth_version)
     change = StandingChange(Settings(), target, RankStanding("withdrawn"), "test", "withdraw", "")
     await ruling_changes.run(change, row.id)
 

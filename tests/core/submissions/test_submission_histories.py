@@ -17,6 +17,7 @@ from collidium import accounts, database
 from collidium.challenges.models import Challenge
 from collidium.contracts.task import Metric
 from collidium.scoring.engine import ScoringResult
+from collidium.scoring.truth.parts import ScoredTruth
 from collidium.scoring.uncertainty import Replicates
 from collidium.settings import Settings
 from collidium.submissions import replay, scores
@@ -58,8 +59,8 @@ class Game:
     chosen: Settings
 
     @property
-    def truth(self) -> str:
-        return f"truth{self.number}"
+    def truth(self) -> ScoredTruth:
+        return ScoredTruth(f"truth{self.number}")
 
     def task(self, version: str) -> Toy:
         card = replace(Toy.card, name=f"toy{self.number}", metrics=METRICS)

@@ -298,7 +298,7 @@ async def test_missing_files_hide_no_others(platform: Platform, tmp_path: Path) 
 async def test_noting_keeps_what_an_operator_left_out(platform: Platform, tmp_path: Path) -> None:
     made = await submit_file(platform, tmp_path, "ada", 0.9)
     row = await Challenge.get(name="tracking")
-    target = ReplayTarget("tracking", platform.tasks.find("tracking"), row.truth_version or "")
+    target = ReplayTarget("tracking", platform.tasks.find("tracking"), row.truth_version)
     await asyncio.gather(*(waiting.note(target, [made.id], "lost") for _ in range(4)))
     assert (await waiting.number()).waiting == 1
     await waiting.leave_out("tracking", made.id, "a disk was lost", **BY)
@@ -434,7 +434,7 @@ async def test_a_kill_leaves_no_file_without_a_rank_to_wait_for(platform: Platfo
     _, other = [await submit_file(platform, tmp_path, "ada", keep) for keep in (0.9, 0.8)]
     await Challenge.filter(name="tracking").update(final_submissions=1)
     await Scoring.filter(truth_version__contains="final", submission_id=other.id).delete()
-    version = (await Challenge.get(name="tracking")).truth_version.replace("public", "final")
+    version = (await Challenge.get(name="tracking")).truth_version.final
     await closing.close(platform, "tracking", **BY)
     await Challenge.filter(name="tracking").update(closes_at=now() - timedelta(days=1))
     target = ReplayTarget("tracking", platform.tasks.find("tracking"), version)
