@@ -125,7 +125,8 @@ class _SpanFiles:
         writer = self._writers.get(span)
         if writer is None:
             sink = self._stack.enter_context(pa.OSFile(str(self._job.path(span)), "wb"))
-            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            # A thread that cannot start under a worker's memory limit is no MemoryError.
+            options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
             writer = self._stack.enter_context(pa.ipc.new_stream(sink, table.schema, options=options))
             self._writers[span] = writer
         writer.write_table(table)

@@ -45,6 +45,8 @@ T = TypeVar("T")
 BATCH_ROWS: Final = 512 * 1024
 #: Where only the beginning of a row group is needed.
 BEGINNING_BATCH_ROWS: Final = 64 * 1024
+# A thread that cannot start under a worker's memory limit is no MemoryError.
+_READ: Final = pa.ipc.IpcReadOptions(use_threads=False)
 
 BlockPredictions = tuple[TruthBlock, pa.Table]
 
@@ -218,7 +220,7 @@ def from_partitions(paths: Sequence[Path], events: EventRange) -> Iterator[Chunk
     """Read the rows of a span that :func:`.partitioning.partition` has written."""
     tables = []
     for path in paths:
-        with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
+        with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file, options=_READ) as stream:
             tables.append(stream.read_all())
     if tables:
         table = in_order(tables)
