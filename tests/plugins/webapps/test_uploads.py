@@ -186,7 +186,8 @@ def test_a_receipt_is_shown_to_its_owner_only(anna: Visitor, web: ServerProcess,
             answer = visitor.get(address)
             assert answer.status_code == 303
             assert urlsplit(answer.headers["Location"]).path.endswith(kept["submission_id"])
-    for hostile in ("", "..", "x", "%00", "..%2f..", "<b>"):
+    assert anna.get(f"{SUBMIT}?receipt=%00").status_code == 422
+    for hostile in ("", "..", "x", "..%2f..", "<b>"):
         assert anna.get(f"{SUBMIT}?receipt={hostile}").status_code == 404
     assert anna.get("/leaderboard/%2e%2e/submit").status_code == 404
 
