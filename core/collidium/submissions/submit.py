@@ -70,11 +70,11 @@ class SubmitOutcome:
 
 async def check(platform: Platform, admission: Admission, predictions: Predictions) -> ScoringResult:
     """Score without keeping anything; raises InvalidInput with all problems, and Forbidden."""
-    evaluation = await scores.score(
+    result = await scores.score(
         platform, admission.task, admission.truth.version, predictions.path, predictions.sha256
     )
     await accounts.require_not_banned(admission.account.id)
-    return evaluation
+    return result
 
 
 async def submit(
@@ -171,16 +171,16 @@ async def _score_and_keep(
     extra_columns: ExtraColumns,
 ) -> SubmitOutcome:
     task, version = admission.task, admission.truth.version
-    evaluation = await scores.score(platform, task, version, path, submission.sha256, extra_columns)
+    result = await scores.score(platform, task, version, path, submission.sha256, extra_columns)
     if admission.evaluation is not None:
-        evaluation = replace(evaluation, held_back=None)  # the model was not run on these events
-    evaluation = scores.with_measured_errors(task.card, submission.model, evaluation)
+        result = replace(result, held_back=None)  # the model was not run on these events
+    result = scores.with_measured_errors(task.card, submission.model, result)
     reached("evaluate.scored")
     # Checked again before the file is stored. It is stored before the transaction and named by its content:
     # a kill in between leaves a file that a retry uses.
     await accounts.require_not_banned(submission.account_id)
     await platform.storage.put(scores.storage_key(submission.sha256), path)
-    outcome = await _keep(platform, admission, submission, evaluation)
+    outcome = await _keep(platform, admission, submission, result)
     if not outcome.deduplicated:
         platform.plugins.announce(
             "collidium_submission_scored", submission=records.as_json(outcome.submission)
@@ -189,10 +189,10 @@ async def _score_and_keep(
 
 
 async def _keep(
-    platform: Platform, admission: Admission, submission: Submission, evaluation: ScoringResult
+    platform: Platform, admission: Admission, submission: Submission, result: ScoringResult
 ) -> SubmitOutcome:
     try:
-        return await _keep_once(platform.settings, admission, submission, evaluation)
+        return await _keep_once(platform.settings, admission, submission, result)
     except IntegrityError:
         # Another request of this account kept the same file first.
         first = await _same_file(submission, admission)
@@ -203,7 +203,7 @@ async def _keep(
 
 @transactional
 async def _keep_once(
-    settings: Settings, admission: Admission, submission: Submission, evaluation: ScoringResult
+    settings: Settings, admission: Admission, submission: Submission, result: ScoringResult
 ) -> SubmitOutcome:
     card, truth = admission.task.card, admission.truth
     # Lock order, to prevent deadlocks: the challenge, then the account.
@@ -219,14 +219,14 @@ async def _keep_once(
     submission.participant, submission.team = admission.participant, team.name if team else None
     submission.submitted_at = now()
     await require_submission_left(admission, settings, submission.submitted_at)
-    submission.rows = evaluation.rows
+    submission.rows = result.rows
     submission.update_from_dict(
         scores.shown(
             card,
             submission,
-            evaluation.metrics,
-            evaluation.uncertainties,
-            [*evaluation.warnings, *evaluation.missing],
+            result.metrics,
+            result.uncertainties,
+            [*result.warnings, *result.missing],
         )
     )
     if not admission.practice:
@@ -236,14 +236,10 @@ async def _keep_once(
         submission.verified_at = submission.submitted_at
     rewarded = is_paid(settings, challenge, truth)
     rules = RewardRules.of(settings, submission.truth_version, rewarded=rewarded)
-    submission.credits_earned = await reward_bests(
-        card, submission, truth.floors, evaluation.replicates, rules
-    )
+    submission.credits_earned = await reward_bests(card, submission, truth.floors, result.replicates, rules)
     await submission.save(force_create=True)
     versions = submission.scorer_version, submission.truth_version
-    await scores.keep(
-        submission.id, card, versions, evaluation, scored_at=submission.submitted_at, applied=True
-    )
+    await scores.keep(submission.id, card, versions, result, scored_at=submission.submitted_at, applied=True)
     await challenges.bump_revision(challenge)
     kept = view(submission, truth, unranked=why_unranked(submission, challenge, card))
     await outbox.announce("scored", [submission.account_id], submission.id, records.as_json(kept))

@@ -689,7 +689,7 @@ async def test_a_deletion_that_was_killed_does_not_keep_a_model_out(
 async def test_a_sweep_locks_files_and_no_challenge(
     platform: Platform, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """On PostgreSQL and SQLite alike: nobody who submits predictions waits for it."""
+    """On PostgreSQL and SQLite alike: no submission of predictions waits for it."""
     for number in range(3):
         await model_queue.cancel(await model_queue.find(await models.send(platform, models.layers(number))))
     with caplog.at_level(logging.DEBUG, "tortoise.db_client"):
